@@ -47,6 +47,26 @@ func TestPagesNameFiles(t *testing.T) {
 	}
 }
 
+// TestTablesHaveRows: no page has a table without any.
+func TestTablesHaveRows(t *testing.T) {
+	root := moduleRoot(t)
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	tables := 0
+	for _, name := range append(pages, filepath.Join(root, "README.md")) {
+		page, err := os.ReadFile(name)
+		require.NoError(t, err)
+		lines := strings.Split(string(page), "\n")
+		for i, line := range lines[:len(lines)-1] {
+			if strings.HasPrefix(line, "| --- |") {
+				tables++
+				require.True(t, strings.HasPrefix(lines[i+1], "| "), "%s:%d: a table without rows", name, i+1)
+			}
+		}
+	}
+	require.Greater(t, tables, 20)
+}
+
 func layers(t *testing.T) string {
 	var lists [][]string
 	for _, r := range allowed {

@@ -139,6 +139,44 @@ func TestDirectDamageIsTold(t *testing.T) {
 	})
 }
 
+// TestDirectSumsAreTheSubmitters: what changes in a copy before its holder is told of its sum is found, and not taken for
+// what was submitted.
+func TestDirectSumsAreTheSubmitters(t *testing.T) {
+	replica.Apart(t)
+	sh := shape{n: 20, size: 1000, cuts: []int64{0, 20, 20}} // rank 0 submits all
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stores [2]*replica.Store
+	var spoiled atomic.Int64
+	require.NoError(t, new(afttest.Cluster).Run(ctx, 2, func(ctx context.Context, r *afttest.Rank) error {
+		c := r.Comm()
+		s, err := replica.Open(ctx, c, "test", replica.Options{RangeBytes: 1000, Log: quiet})
+		if err != nil {
+			return err
+		}
+		stores[c.Rank()] = s
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			defer r.Session().Observe(&comm.Observer{Message: func(m comm.Message) {
+				if m.Sent && replica.AreSums(m) { // the copies are there
+					spoiled.Add(int64(stores[1].SpoilShared()))
+				}
+			}})()
+		}
+		if err := s.Submit(ctx, sh.blocks(1, 2, int(c.Rank()))); err != nil {
+			return err
+		}
+		copies, good := s.Intact()
+		if n := spoiled.Load(); n != 1 || copies != 20 || copies-good != int(c.Rank()) {
+			return fmt.Errorf("rank %d: %d of %d copies are good, %d were spoiled", c.Rank(), good, copies, n)
+		}
+		return loadVersion(ctx, s, sh, 1)
+	}))
+	noSegments(t)
+}
+
 // TestDirectLoads: what is loaded from others is read in their memory. Messages carry no more than what there is to say
 // about each piece.
 func TestDirectLoads(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/offheap"
 )
 
@@ -62,6 +63,19 @@ func (s *Store) Spoil(block int64) {
 		}
 	})
 }
+
+// SpoilShared changes the first bit of all memory of this rank that others can write to, and returns how much that is.
+func (s *Store) SpoilShared() (segments int) {
+	s.mem.mu.Lock()
+	defer s.mem.mu.Unlock()
+	for _, segment := range s.mem.segments {
+		segment.Bytes[0] ^= 1
+	}
+	return len(s.mem.segments)
+}
+
+// AreSums reports whether a message has the sums of what a rank submits.
+func AreSums(m comm.Message) bool { return m.Tag%tags == tagSums }
 
 // Apart has ranks of one process write to each other's memory as those of several do, until the test ends.
 func Apart(t testing.TB) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,6 +131,35 @@ func TestRequests(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// TestLoadAllAsksNobody: where all ranks know what everybody needs nobody is asked; with Load holders are, once.
+func TestLoadAllAsksNobody(t *testing.T) {
+	const ranks = 4
+	sh := shape{n: 100, size: 100}
+	lists := make([][]replica.Range, ranks)
+	for i := range lists {
+		lists[i] = []replica.Range{replica.Even(sh.n, ranks, (i+1)%ranks)}
+	}
+	inJob(t, ranks, sh, replica.Options{Log: quiet}, func(ctx context.Context, r *afttest.Rank, s *replica.Store) error {
+		var asked atomic.Int64
+		defer r.Session().Observe(&comm.Observer{Collective: func(c comm.Collective) func(error) {
+			if c.Op == "SparseAlltoallv" {
+				asked.Add(1)
+			}
+			return nil
+		}})()
+		mine := lists[r.Comm().Rank()]
+		got, err := s.LoadAll(ctx, nil, lists)
+		if err = errors.Join(err, sh.check(1, got, mine, nil)); err != nil || asked.Load() != 0 {
+			return fmt.Errorf("LoadAll has asked %d times: %w", asked.Load(), err)
+		}
+		got, err = s.Load(ctx, nil, mine...)
+		if err = errors.Join(err, sh.check(1, got, mine, nil)); err != nil || asked.Load() != 1 {
+			return fmt.Errorf("Load has asked %d times: %w", asked.Load(), err)
+		}
+		return nil
+	})
 }
 
 // TestContextEnds: a call that its context ends returns why, on each rank; the store is of use again when

@@ -178,6 +178,31 @@ func TestSequencesVisitAll(t *testing.T) {
 	}
 }
 
+// TestSequencesOfThePaper: with A the steps from seat to seat of a range's sequence are all the same one, which is double
+// hashing; with B, a permutation of its own, they are not. Both begin anywhere.
+func TestSequencesOfThePaper(t *testing.T) {
+	const p, ranges = 61, 200
+	for _, probe := range []Probe{ProbeA, ProbeB} {
+		l := failedLayout(rand.New(rand.NewPCG(1, 1)), p, 0, Options{Copies: 1, Probe: probe, Seed: 3})
+		even, first, steps := 0, make(map[Seat]bool), make(map[Seat]bool)
+		for q := range int64(ranges) {
+			at := l.probe.sequence(q)
+			step := func(k uint64) Seat { return (at(k+1) - at(k) + p) % p }
+			same := true
+			for k := range uint64(p - 1) {
+				same = same && step(k) == step(0)
+			}
+			if same {
+				even++
+			}
+			first[at(0)], steps[step(0)] = true, true
+		}
+		require.Equal(t, map[Probe]int{ProbeA: ranges, ProbeB: 0}[probe], even, "%v: sequences with one step", probe)
+		require.Greater(t, len(first), p/2, "%v", probe)
+		require.Greater(t, len(steps), p/2, "%v", probe)
+	}
+}
+
 func TestShares(t *testing.T) {
 	rng := testseed.Rand(t)
 	for range 500 {
