@@ -15,11 +15,14 @@ import (
 // them. What an attempt of a zone leaves for the next one depends on it.
 func TestKnownOnAllAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		happens control.Message
-		known   func(*communicator) <-chan struct{}
+		happens    control.Message
+		known      func(*communicator) <-chan struct{}
+		fromBefore func(*communicator) <-chan struct{} // without asking anew
 	}{
-		"failure":    {control.Message{Kind: control.KindFailed, Failed: []control.Proc{0}}, (*communicator).FailureKnown},
-		"revocation": {control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: 1, Derived: true}}, (*communicator).Revoked},
+		"failure": {control.Message{Kind: control.KindFailed, Failed: []control.Proc{0}}, (*communicator).FailureKnown,
+			func(c *communicator) <-chan struct{} { return c.box.failure }},
+		"revocation": {control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: 1, Derived: true}}, (*communicator).Revoked,
+			func(c *communicator) <-chan struct{} { return c.box.isRevoked }},
 	} {
 		for range 20 {
 			e := newEndpoint(1, 1)
@@ -29,19 +32,29 @@ func TestKnownOnAllAtOnce(t *testing.T) {
 				all = append(all, &communicator{e.ensure(control.Group{ID: 1 + id, Procs: []control.Proc{0, 1}}, id)})
 			}
 			var waiting sync.WaitGroup
+			check := func(known func(*communicator) <-chan struct{}) {
+				for i, other := range all {
+					select {
+					case <-known(other):
+					default:
+						t.Errorf("%s is known on a communicator, and not on number %d", name, i)
+					}
+				}
+			}
 			for _, one := range all {
 				r := one.Irecv(0, 7, make([]byte, 1))
 				waiting.Go(func() {
 					if _, err := r.Wait(t.Context()); err == nil {
 						t.Error("a message has come that nobody has sent")
 					}
-					for i, other := range all {
-						select {
-						case <-c.known(other):
-						default:
-							t.Errorf("%s is known on a communicator, and not on number %d", name, i)
-						}
-					}
+					check(c.fromBefore)
+				})
+			}
+			for _, one := range all[:10] { // who waits for the news alone, too, and asks anew
+				news := c.known(one)
+				waiting.Go(func() {
+					<-news
+					check(c.known)
 				})
 			}
 			e.handle(c.happens)

@@ -16,7 +16,12 @@ func (c *communicator) Revoke() {
 	b.ep.up(control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: b.id}})
 }
 
-func (c *communicator) Revoked() <-chan struct{} { return c.box.isRevoked }
+// Revoked has the lock for the reason that FailureKnown has it.
+func (c *communicator) Revoked() <-chan struct{} {
+	c.box.ep.mu.Lock()
+	defer c.box.ep.mu.Unlock()
+	return c.box.isRevoked
+}
 
 func (c *communicator) Agree(flags uint64) driver.Agreement {
 	j := control.Join{Op: control.OpAgree, Flags: flags}

@@ -136,4 +136,9 @@ func (c *communicator) Lease() error {
 	return c.box.ep.lease()
 }
 
-func (c *communicator) FailureKnown() <-chan struct{} { return c.box.failure }
+// FailureKnown has the lock so that who has just learned of a failure on another communicator finds it known here.
+func (c *communicator) FailureKnown() <-chan struct{} {
+	c.box.ep.mu.Lock()
+	defer c.box.ep.mu.Unlock()
+	return c.box.failure
+}

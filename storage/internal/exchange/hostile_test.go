@@ -7,11 +7,13 @@ import (
 	"errors"
 	"hash/crc32"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -221,6 +223,42 @@ func TestDamagedRequests(t *testing.T) {
 			_, err := answer.Wait(r.ctx)
 			require.NoError(r.t, err)
 		}
+	})
+}
+
+// TestFewerStreamsThere: what another rank does not serve, because it has been made for fewer streams, it refuses, also
+// when all is asked for at once.
+func TestFewerStreamsThere(t *testing.T) {
+	there := &memory{}
+	there.put("lent", random(4, 8*minBlock))
+	playOn(t, 2, small, []*memory{nil, there}, func(r *trial) {
+		c, err := r.c.Dup(r.ctx)
+		require.NoError(r.t, err)
+		opts := []Options{{Block: minBlock, Window: 8, Streams: 64}, {Block: minBlock, Window: 1, Streams: 1}}[r.c.Rank()]
+		s := New(r.ctx, c, r.memory, opts)
+		r.s, s = s, r.s
+		var work sync.WaitGroup
+		for range 64 * (1 - int(r.c.Rank())) {
+			work.Go(func() {
+				if err := r.store(1, "part", make([]byte, 10), 10); !errors.Is(err, ErrBusy) {
+					assert.NoError(r.t, err)
+				}
+			})
+			work.Go(func() {
+				read, err := r.s.Open(r.ctx, 1, "lent")
+				if err == nil {
+					_, err = read.ReadAt(make([]byte, 8*minBlock), 0)
+					assert.NoError(r.t, read.Close())
+				}
+				if !errors.Is(err, ErrBusy) {
+					assert.NoError(r.t, err)
+				}
+			})
+		}
+		work.Wait()
+		require.NoError(r.t, r.s.Close(r.ctx))
+		require.Zero(r.t, r.s.buffers.out)
+		r.s = s
 	})
 }
 

@@ -31,12 +31,19 @@ type peer struct {
 	heard uint32     // how many of the other rank's have come; only for the serving goroutine
 
 	// The service's lock guards these. The key of streams is slotOf the number.
-	awaited   bool // expectBye was called
-	opened    map[uint32]*writer
-	served    map[uint32]context.CancelCauseFunc // ends the handler's context
-	lent      map[string]*lentPart               // by name
-	asking    int                                // questions that are not answered
-	rejecting int
+	awaited bool // expectBye was called
+	opened  map[uint32]*writer
+	served  map[uint32]context.CancelCauseFunc // ends the handler's context
+	lent    map[string]*lentPart               // by name
+	asking  int                                // questions that are not answered
+	refused refusals
+}
+
+// refusals are answers to requests that are not served.
+type refusals struct {
+	queue   queue
+	waiting int           // that are not on their way yet
+	sending chan struct{} // one for each that is
 }
 
 func newPeer(s *Service, rank comm.Rank) *peer {
@@ -49,6 +56,7 @@ func newPeer(s *Service, rank comm.Rank) *peer {
 		served:  make(map[uint32]context.CancelCauseFunc),
 		lent:    make(map[string]*lentPart),
 	}
+	p.refused.sending = make(chan struct{}, s.opts.Streams*(1+s.opts.Window))
 	p.cache.room = 3 * s.opts.Window
 	p.cache.aging = 4 * int64(p.cache.room) * int64(s.opts.Block)
 	p.ctx, p.cancel = context.WithCancelCause(s.ctx)

@@ -97,20 +97,25 @@ func (p *peer) host(r request) {
 	}
 }
 
-// reject says why a request is not served, in a goroutine because even that can take
-// time. A rank that does not stop at that is not even answered: it has more requests under
-// way than a Service makes, of which each is answered, however many are damaged.
+// reject says why a request is not served, behind what was said before, because even that can take
+// time. A rank that does not stop at that is not even answered: it has more requests under way than
+// a Service of any options makes, of which each is answered, however many are damaged or too many here.
 func (p *peer) reject(id uint32, tag comm.Tag, why error) {
-	if p.rejecting >= cap(p.slots)+cap(p.places) {
+	if p.refused.waiting >= maxStreams*(1+maxWindow) {
 		p.s.opts.Log.Warn("too many requests, this one is not answered", "rank", p.rank, "number", id)
 		return
 	}
-	p.rejecting++
-	p.s.serving.Go(func() {
-		_, _ = p.send(tag, sealed(encodeError(why), frameFinal, id, 0)).Wait(p.ctx)
+	p.refused.waiting++
+	p.refused.queue.add(&p.s.serving, func() {
+		p.refused.sending <- struct{}{}
 		p.s.mu.Lock()
-		p.rejecting--
+		p.refused.waiting-- // first: with the answer the other rank may ask on
 		p.s.mu.Unlock()
+		sent := p.send(tag, sealed(encodeError(why), frameFinal, id, 0))
+		p.s.serving.Go(func() {
+			_, _ = sent.Wait(p.ctx)
+			<-p.refused.sending
+		})
 	})
 }
 
