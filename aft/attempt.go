@@ -24,13 +24,14 @@ func (r *run) attempt(s *epochScope, body func(context.Context, *Zone) error) (n
 	defer func() { z.present.Load().end(nil) }() // also when the body panics
 	own := r.enterBody(z, s, body)
 	s = z.present.Load() // it may have repaired
+	own, pending := r.join(z, s, own)
 	if z.over != nil {
 		s.end(nil)
 		z.clean()
 		r.hooks()
 		return nil, z.over
 	}
-	return r.finish(context.WithoutCancel(r.ctx), s, r.judge(s, own), own, z.clean)
+	return r.finish(context.WithoutCancel(r.ctx), s, r.judge(s, own, pending), own, z.clean)
 }
 
 // enterBody runs the body unless it is known that it cannot get anywhere.
@@ -44,14 +45,33 @@ func (r *run) enterBody(z *Zone, s *epochScope, body func(context.Context, *Zone
 	return body(s.ctx, z)
 }
 
+// join waits for the goroutines of the attempt. It returns the error of the body, which may be
+// one of theirs, and whether a recovery has to follow, which this rank has not asked for itself.
+func (r *run) join(z *Zone, s *epochScope, own error) (err error, pending bool) {
+	if !z.goroutines.any() {
+		return own, s.pending()
+	}
+	before, ended := s.pending(), context.Cause(s.ctx)
+	revoke := own != nil || before && !r.options.through()
+	if revoke {
+		r.session.Zone().Revoke() // some may wait for others, with contexts of their own
+	}
+	s.cancel(nil)
+	theirs := z.goroutines.wait()
+	if theirs != nil && (own == nil || ended != nil && (errors.Is(own, context.Canceled) || errors.Is(own, ended))) {
+		own = theirs
+	}
+	return own, before || !revoke && s.pending()
+}
+
 // judge decides what the end of a body means. While a failure is pending it
 // means nothing by itself, unless bodies may run through failures.
-func (r *run) judge(s *epochScope, own error) comm.Verdict {
+func (r *run) judge(s *epochScope, own error, pending bool) comm.Verdict {
 	var v comm.Verdict
 	switch {
 	case own == nil && r.options.through():
 		return comm.Verdict{Through: true}
-	case s.pending():
+	case pending:
 		v.Failure = true
 	case own == nil:
 		return v

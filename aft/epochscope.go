@@ -44,14 +44,17 @@ func (r *run) follow(s *epochScope) {
 		case <-s.watching.Done():
 			return
 		case <-s.revoked:
-			s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrRevoked))
+			if !r.options.synchronous {
+				s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrRevoked))
+				r.allowGrace(s)
+			}
 			return
 		case <-failure:
 			failure = nil
 			if r.options.cancelOnFailure {
 				s.cancel(fmt.Errorf("%w (%w)", ErrRecovering, comm.ErrProcFailed))
 			}
-			if !r.options.through() {
+			if !r.options.through() && !r.options.synchronous {
 				overdue = time.After(time.Duration(r.options.RecoveryDelay))
 			}
 		case <-overdue:
@@ -59,6 +62,24 @@ func (r *run) follow(s *epochScope) {
 			r.session.Zone().Revoke()
 			overdue = nil
 		}
+	}
+}
+
+// allowGrace waits for the body to end in a roll-back, and has it replaced if it does not.
+func (r *run) allowGrace(s *epochScope) {
+	grace, limited := r.options.grace()
+	if !limited {
+		return
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-s.watching.Done():
+		return
+	case <-timer.C:
+	}
+	if s.watching.Err() == nil {
+		r.session.Zone().Evict(fmt.Errorf("%w within %v (CRAFT_RECOVERY_GRACE)", ErrStuck, grace))
 	}
 }
 

@@ -15,6 +15,10 @@ var (
 	// ErrArgument is returned for an argument or option that cannot be meant.
 	ErrArgument = errors.New("invalid argument")
 
+	// ErrStuck is returned by Run when the body of a rank that is a goroutine does not end in a
+	// roll-back: nobody can end it, and the job has to do without. A process is replaced.
+	ErrStuck = errors.New("the body did not end when it was rolled back")
+
 	// ErrEndless is returned by Run when repair follows upon repair although no
 	// process has failed: the program itself revokes its communicator each time.
 	ErrEndless = errors.New("repaired again and again although no process has failed")

@@ -20,11 +20,13 @@ type options struct {
 	Recovery      comm.Recovery    `envconfig:"COMM_RECOVERY_POLICY" default:"NON-SHRINKING"`
 	Spawn         comm.SpawnPolicy `envconfig:"COMM_SPAWN_POLICY" default:"NO-REUSE"`
 	RecoveryDelay delay            `envconfig:"RECOVERY_DELAY" default:"2s"`
+	RecoveryGrace delay            `envconfig:"RECOVERY_GRACE" default:"1s"`
 
 	logger          *slog.Logger
 	ranks           int
 	inProcess       bool
 	cancelOnFailure bool
+	synchronous     bool
 }
 
 // WithRecovery sets the recovery policy, as CRAFT_COMM_RECOVERY_POLICY does.
@@ -44,6 +46,18 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 func WithRecoveryDelay(d time.Duration) Option {
 	return func(o *options) { o.RecoveryDelay = delay(d) }
 }
+
+// WithRecoveryGrace sets how long a body may go on when it is rolled back (policy GLOBAL-RESTART), as
+// CRAFT_RECOVERY_GRACE does; then its process is replaced. 0: those that have not ended when they hear of it
+// are replaced at once. Never: they are waited for as with other policies.
+func WithRecoveryGrace(d time.Duration) Option {
+	return func(o *options) { o.RecoveryGrace = delay(d) }
+}
+
+// WithSynchronous leaves it to the body when it ends because of a failure: its context does not end, and
+// nothing is revoked, before one returns. It asks FaultDetected where it may be left, and returns
+// then; operations that need a process that has failed return an error as always.
+func WithSynchronous() Option { return func(o *options) { o.synchronous = true } }
 
 // WithRanks runs the body on n ranks that are goroutines of this process. They
 // are a job of their own, which ends with the zone.
@@ -73,7 +87,14 @@ func newOptions(opts []Option) (options, error) {
 // through: bodies may run through failures.
 func (o options) through() bool { return o.RecoveryDelay == delay(Never) }
 
-func (o options) policy() comm.Policy { return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn} }
+func (o options) policy() comm.Policy {
+	return comm.Policy{Recovery: o.Recovery, Spawn: o.Spawn, Synchronous: o.synchronous}
+}
+
+// grace is how long a body may go on in a roll-back; false: as long as it likes.
+func (o options) grace() (grace time.Duration, limited bool) {
+	return time.Duration(o.RecoveryGrace), o.Recovery == comm.GlobalRestart && o.RecoveryGrace != delay(Never)
+}
 
 // validate reports the first setting that is not allowed, by the name of its
 // environment variable.
@@ -85,6 +106,12 @@ func (o options) validate() error {
 		return env.Invalid("CRAFT_COMM_SPAWN_POLICY", string(o.Spawn))
 	case o.RecoveryDelay < delay(Never):
 		return env.Invalid("CRAFT_RECOVERY_DELAY", o.RecoveryDelay.String())
+	case o.RecoveryGrace < delay(Never):
+		return env.Invalid("CRAFT_RECOVERY_GRACE", o.RecoveryGrace.String())
+	case o.through() && o.Recovery == comm.GlobalRestart:
+		return fmt.Errorf("%w: CRAFT_RECOVERY_DELAY=never is for programs that run through failures, and CRAFT_COMM_RECOVERY_POLICY=%s rolls all ranks back at once: give a time, or another policy", ErrArgument, o.Recovery)
+	case o.synchronous && o.cancelOnFailure:
+		return fmt.Errorf("%w: WithSynchronous leaves it to the body when it ends, and WithCancelOnFailure ends its context", ErrArgument)
 	}
 	return nil
 }

@@ -68,6 +68,8 @@ func rankMain(dir, mode string, deaths []string) error {
 		return behindMain()
 	case "kept":
 		return keptMain()
+	case "stuck":
+		return stuckMain(dir, deaths[0])
 	case "farewell":
 		return farewellMain()
 	case "other-way":
@@ -227,7 +229,9 @@ func launchedWith(t *testing.T, cfg launch.Config) (stdout, stderr string, code 
 	defer cancel()
 	var out, report bytes.Buffer
 	cfg.Ranks, cfg.Nodes, cfg.Stdout, cfg.Stderr, cfg.NoSignals = 4, 2, &out, &report, os.Getenv(rootVariable) == ""
-	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
 	code, err := launch.Run(ctx, cfg)
 	require.NoError(t, ctx.Err(), &report)
 	if err != nil {
@@ -247,6 +251,8 @@ func TestProcessesInAZone(t *testing.T) {
 	}{
 		{"off", comm.NonShrinking, "", "4 ranks, 0 recoveries"},
 		{"off", comm.NonShrinking, "2@7", "4 ranks, 1 recoveries"},
+		{"off", comm.GlobalRestart, "2@7", "4 ranks, 1 recoveries"},
+		{"copy", comm.GlobalRestart, "2@7 1@9 0@9", "4 ranks, 2 recoveries"},
 		{"copy", comm.NonShrinking, "0@11 3@12", "4 ranks, 2 recoveries"},
 		{"zero-copy", comm.Shrinking, "0@9", "3 ranks, 1 recoveries"},
 		{"copy", comm.Shrinking, "0@0 1@13 2@25", "1 ranks, 3 recoveries"},

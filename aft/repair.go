@@ -13,8 +13,8 @@ import (
 // z.Comm() and z.Context(), which are new ones. It revokes the communicator, so
 // that all survivors come; it is collective over them: those whose bodies end
 // begin a new attempt instead, as replacements do. What was registered with
-// Session.OnRepair is closed (checkpoints, for example); Cleanup functions wait for
-// the end of the body.
+// Session.OnRepair is closed (checkpoints, for example); goroutines that Go has started are waited
+// for; Cleanup functions wait for the end of the body.
 //
 // Repair does not end because recovery has started, so ctx may be the body's.
 // After an error the zone is over for this rank: the body should return, and
@@ -25,7 +25,11 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 	}
 	ctx, stop := z.beyond(ctx)
 	defer stop()
-	next, err := z.run.finish(ctx, z.present.Load(), comm.Verdict{Failure: true}, nil, func() {})
+	s := z.present.Load()
+	z.run.session.Zone().Revoke()
+	s.cancel(ErrRecovering)
+	_ = z.goroutines.wait() // what they return is put down to the failure
+	next, err := z.run.finish(ctx, s, comm.Verdict{Failure: true}, nil, func() {})
 	if next == nil && err == nil {
 		err = fmt.Errorf("aft: the zone ended while rank %d asked for a repair", z.Comm().Rank())
 	}

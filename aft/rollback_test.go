@@ -2,7 +2,6 @@ package aft_test
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,18 +11,12 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/comm/driver"
 )
 
 // TestRollBackAtDetection: survivors that wait for one another, or compute, would not notice a
 // failure for an hour; a policy that begins at the detection has them all back at the beginning of
 // their bodies.
 func TestRollBackAtDetection(t *testing.T) {
-	before := driver.Recoveries
-	driver.Recoveries = append(slices.Clone(before), driver.RecoveryPolicy{
-		Name: "AT-DETECTION", Replaced: func(d driver.Damage) []int { return d.Lost }, AtDetection: true})
-	defer func() { driver.Recoveries = before }()
-
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var again atomic.Int32
@@ -44,7 +37,7 @@ func TestRollBackAtDetection(t *testing.T) {
 				require.ErrorIs(t, err, comm.ErrRevoked)
 			}
 			return nil
-		}, aft.WithRecovery("AT-DETECTION"), aft.WithSpawn(comm.Reuse), aft.WithRecoveryDelay(time.Hour))
+		}, aft.WithRecovery(comm.GlobalRestart), aft.WithSpawn(comm.Reuse), aft.WithRecoveryDelay(time.Hour))
 	}))
 	require.Equal(t, int32(4), again.Load())
 }

@@ -15,7 +15,8 @@ type Zone struct {
 	run     *run
 	present atomic.Pointer[epochScope]
 
-	cleanup hooks.List
+	goroutines goroutines
+	cleanup    hooks.List
 
 	// over is set when the zone has ended for this rank before its body has.
 	over error
@@ -51,6 +52,10 @@ func (z *Zone) Change() (comm.Change, bool) {
 	}
 	return *c, true
 }
+
+// FaultDetected reports whether this process knows of a failure, or the communicator is revoked: a
+// recovery has to follow. With WithSynchronous a body asks where it may be left, and returns then.
+func (z *Zone) FaultDetected() bool { return z.present.Load().pending() }
 
 // Step says how far the program is in this zone: any number that grows with its
 // progress, and never otherwise. When processes fail again and again while it does not

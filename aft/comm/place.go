@@ -38,8 +38,9 @@ type (
 // The recovery policies: fewer ranks, renumbered; or as many as before, each
 // replacement with the rank of the process whose place it takes.
 const (
-	Shrinking    = driver.Shrinking
-	NonShrinking = driver.NonShrinking
+	Shrinking     = driver.Shrinking
+	NonShrinking  = driver.NonShrinking
+	GlobalRestart = driver.GlobalRestart
 )
 
 // Recoveries are the names of all recovery policies.

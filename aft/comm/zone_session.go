@@ -88,6 +88,14 @@ func (z ZoneSession) Repair(ctx context.Context, p Policy) (Change, error) {
 // CountRecovery adds to the time that Recovered tells.
 func (z ZoneSession) CountRecovery(d time.Duration) { z.s.repairing.Add(int64(d)) }
 
+// Evict ends this process, whose body is in the way of a roll-back, so that it is replaced. It does not
+// return, unless the ranks are not processes: then the job ends with an error.
+func (z ZoneSession) Evict(why error) {
+	if q, ok := z.s.engine.(driver.Quitter); ok {
+		q.Evict(why)
+	}
+}
+
 // Quit ends this process at once, as a failure would. It does not return, unless the ranks
 // are not processes.
 func (z ZoneSession) Quit(why string) {

@@ -25,13 +25,16 @@ type Damage struct {
 	Lost   []int // by original rank, ascending
 	Size   int   // ranks of the communicator, the lost ones included
 	Spares int   // nodes that can be used and have no rank
+	Slots  int   // free ones, those of lost processes included; as many as are lost, or more: for all
 }
 
 // The recovery policies: fewer ranks, renumbered; or as many as before, each
-// replacement with the rank of the process whose place it takes.
+// replacement with the rank of the process whose place it takes; or all are rolled back as soon as one
+// has failed, and who has a slot left is replaced (Reinit++, section 3.2).
 const (
-	Shrinking    Recovery = "SHRINKING"
-	NonShrinking Recovery = "NON-SHRINKING"
+	Shrinking     Recovery = "SHRINKING"
+	NonShrinking  Recovery = "NON-SHRINKING"
+	GlobalRestart Recovery = "GLOBAL-RESTART"
 )
 
 // Recoveries are all policies. A new one is added here, and its name to the values of
@@ -39,6 +42,7 @@ const (
 var Recoveries = []RecoveryPolicy{
 	{Name: Shrinking, Replaced: func(Damage) []int { return nil }},
 	{Name: NonShrinking, Replaced: func(d Damage) []int { return d.Lost }},
+	{Name: GlobalRestart, Replaced: func(d Damage) []int { return d.Lost[:min(len(d.Lost), d.Slots)] }, AtDetection: true},
 }
 
 // RecoveryNames are the names of all policies.

@@ -24,10 +24,15 @@ type Session interface {
 	Close(ctx context.Context) error
 }
 
-// Quitter is a session that can end its process at once, as a failure would.
+// Quitter is a session that can end its process at once. Its methods do not return, unless the
+// ranks are not processes.
 type Quitter interface {
-	// Quit does not return, unless the ranks are not processes.
+	// Quit ends it as a failure would.
 	Quit(why string)
+	// Evict ends it because its body is in the way of a roll-back, and says where that is. The
+	// process has not failed: it is replaced at its place, at once. Where ranks are not processes,
+	// the job ends with an error instead, which why is in.
+	Evict(why error)
 }
 
 // ZoneMarker is a session that wants to know when the body of a zone runs, because
@@ -81,6 +86,8 @@ func SpawnPolicies() []SpawnPolicy { return []SpawnPolicy{Reuse, NoReuse} }
 type Policy struct {
 	Recovery Recovery    `json:"recovery"`
 	Spawn    SpawnPolicy `json:"spawn"`
+	// Synchronous: nothing is revoked at the detection, the program asks.
+	Synchronous bool `json:"synchronous,omitempty"`
 }
 
 // Verdict is how one process's body has ended.

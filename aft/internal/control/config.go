@@ -126,5 +126,5 @@ func checkPolicy(p driver.Policy) error {
 
 // complete is the policy with defaults for what is not set.
 func complete(p, defaults driver.Policy) driver.Policy {
-	return driver.Policy{Recovery: cmp.Or(p.Recovery, defaults.Recovery), Spawn: cmp.Or(p.Spawn, defaults.Spawn)}
+	return driver.Policy{Recovery: cmp.Or(p.Recovery, defaults.Recovery), Spawn: cmp.Or(p.Spawn, defaults.Spawn), Synchronous: p.Synchronous}
 }

@@ -66,6 +66,7 @@ type local struct {
 	progress progress
 	killed   bool
 	why      string // it was killed
+	evicted  bool   // because of a roll-back
 	// stopped: since when, by a signal; zero: it is not, or nobody can tell.
 	stopped time.Time
 	started time.Time // the order to start it came
@@ -176,7 +177,8 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 		d.up(Message{Kind: KindStack, Stack: &Stack{Proc: id, Text: m.Stack.Text}})
 	case KindSuspect:
 		s := *m.Suspect
-		if s.Proc == id { // it has lost its lease, and is about to end itself
+		if s.Proc == id { // it has lost its lease, or is evicted, and is about to end itself
+			p.evicted = s.Evicted
 			d.kill(p, sigkill, s.Why)
 			break
 		}
@@ -192,6 +194,7 @@ func (d *Daemon) Exited(now time.Time, e Exit) []DaemonAction {
 		delete(d.ranks, e.Proc)
 		e.Zone, e.Step = p.progress.zone, p.progress.step
 		e.Fenced = e.Signal == sigkill && !p.outlived && (p.why != "" || isDue(now, d.silentUntil(p)))
+		e.Evicted = e.Fenced && p.evicted
 		if p.why != "" && e.Signal != 0 {
 			e.Why = fmt.Sprintf("%s (%s)", e.reason(), p.why)
 		}

@@ -38,7 +38,7 @@ func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolic
 		d.postpone(p.due)
 		return nil
 	}
-	n := d.place(p.node, policy)
+	n := d.place(p, policy)
 	if n == nil {
 		d.out.end(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason))
 		return nil

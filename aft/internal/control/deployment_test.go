@@ -31,7 +31,7 @@ func TestPlaceOfAReplacement(t *testing.T) {
 			for _, n := range c.lost {
 				m.declareLost(m.nodes[n], "off")
 			}
-			if n := d.place(m.nodes[1], c.policy); c.want < 0 {
+			if n := d.place(&process{node: m.nodes[1]}, c.policy); c.want < 0 {
 				require.Nil(t, n)
 			} else {
 				require.Equal(t, Node(c.want), n.id)

@@ -68,6 +68,10 @@
 // root begins with the repair itself (Reinit++, algorithm 1): it revokes the world and starts the
 // replacements when it knows of the failure. Survivors come to the repair as usual, and it goes on
 // with what was started. Whoever was asked to end may be about to: then the survivors have to ask.
+// With Policy.Synchronous nothing is revoked: the program asks at points of its own.
+//
+// A rank whose body is in the way of a roll-back ends itself (Suspect.Evicted). It has not failed: it
+// is replaced on its node, in the same repair.
 //
 // # How processes end
 //
@@ -115,7 +119,8 @@
 //
 // Lost nodes and fenced processes are no fault of the program. They have a count of
 // their own (20 rounds), and replacements wait: not after the first one, then 1 s, and
-// twice as long each time, up to a minute.
+// twice as long each time, up to a minute. So have those whose bodies do not end in a roll-back (20
+// rounds), without waiting: a program may revoke its communicator each time.
 //
 // Programs that report no steps get three times as many attempts of each kind; not so
 // before the first world. One rank that ends Repeats times because the job was asked to, as it

@@ -20,6 +20,7 @@ type ledger struct {
 	since   progress // what is counted came after this
 	own     tally    // deaths of the program's own
 	lost    tally    // lost nodes and fenced processes
+	evicted tally    // processes that were in the way of a roll-back
 	equal   map[failure][]string
 	// answers are ends of a rank that seemed to be its answer to a signal, while others waited:
 	// whatever it had got on before.
@@ -41,7 +42,7 @@ func newLedger(repeats int) ledger {
 
 // forget begins anew: the job has got on.
 func (l *ledger) forget() {
-	l.since, l.own, l.lost, l.equal = l.best, tally{}, tally{}, make(map[failure][]string)
+	l.since, l.own, l.lost, l.evicted, l.equal = l.best, tally{}, tally{}, tally{}, make(map[failure][]string)
 }
 
 // asked begins to count answers: the job was asked to end.
@@ -59,6 +60,12 @@ func (l *ledger) enter(p *process, epoch int, first bool) (delay time.Duration, 
 		patience = 3
 	}
 	text := fmt.Sprintf("rank %d, process %d on node %s: %s", p.original, p.id, p.node.Name, p.reason)
+	if p.evicted {
+		if n := l.evicted.add(p.original, epoch, text); n >= lostLimit*patience {
+			return 0, l.report(fmt.Sprintf("%d times processes were replaced whose bodies did not end in a roll-back", n), "", l.evicted.rounds)
+		}
+		return 0, ""
+	}
 	if p.lost || p.silenced {
 		n := l.lost.add(p.original, epoch, text)
 		if n >= lostLimit*patience {

@@ -32,7 +32,7 @@ func (m *membership) exits(now time.Time, n *node, list []Exit) {
 
 // exit tells how p has ended: see the package's documentation.
 func (m *membership) exit(now time.Time, p *process, e Exit) {
-	p.signal, p.silenced, p.panicked = e.Signal, e.Fenced, e.Panic != ""
+	p.signal, p.silenced, p.evicted, p.panicked = e.Signal, e.Fenced, e.Evicted, e.Panic != ""
 	signal, forwarded := m.stops.forwarded[e.Signal]
 	asked := now.Add(-max(e.Ago, 0))
 	if !p.outlived.IsZero() && p.outlived.Before(asked) { // that was its end

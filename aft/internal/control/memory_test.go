@@ -14,8 +14,7 @@ const rowLimit = 200
 
 // TestMemoryOfRepairs: what the root keeps does not grow with the number of repairs.
 func TestMemoryOfRepairs(t *testing.T) {
-	withPolicy(t, atDetection)
-	for _, recovery := range []driver.Recovery{driver.NonShrinking, atDetection.Name} {
+	for _, recovery := range []driver.Recovery{driver.NonShrinking, driver.GlobalRestart} {
 		s := running(t, RootConfig{Size: 3, Nodes: nodesOf(2, 0)})
 		s.begin(policy(recovery, driver.Reuse), 0, 1, 2)
 		ranks := []Proc{0, 1, 2}

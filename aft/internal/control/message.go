@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 11
+const Version = 12
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -212,12 +212,14 @@ type Revoke struct {
 }
 
 // Suspect names a process that can no longer be reached. A rank that has lost its
-// lease names itself to its daemon before it ends itself.
+// lease, or is evicted, names itself to its daemon before it ends itself.
 type Suspect struct {
 	Proc Proc   `json:"proc"`
 	Why  string `json:"why"`
 	Cut  bool   `json:"cut,omitempty"` // its host does not answer
 	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
+	// Evicted: it names itself because its body is in the way of a roll-back.
+	Evicted bool `json:"evicted,omitempty"`
 }
 
 // Free says that a process has given a communicator back.
@@ -245,8 +247,10 @@ type Exit struct {
 	Why    string `json:"why,omitempty"`    // such as "signal: killed (no sign of life for 5s)"
 	Panic  string `json:"panic,omitempty"`  // what a Go program has said when it panicked
 	Fenced bool   `json:"fenced,omitempty"` // killed by the launcher: it was silent or in doubt
-	Zone   int    `json:"zone,omitempty"`   // in which the last step was reported
-	Step   int64  `json:"step,omitempty"`   // last step that it reported; NoStep: none
+	// Evicted: with Fenced, its body was in the way of a roll-back.
+	Evicted bool  `json:"evicted,omitempty"`
+	Zone    int   `json:"zone,omitempty"` // in which the last step was reported
+	Step    int64 `json:"step,omitempty"` // last step that it reported; NoStep: none
 	// Ago: it had ended so long before this was told, as what it had started went on.
 	Ago time.Duration `json:"ago,omitempty"`
 }

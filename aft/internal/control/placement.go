@@ -33,9 +33,9 @@ func blocks(size int, nodes []*node) []*node {
 	return out
 }
 
-// place is the node for a replacement of a process that ran on was; nil: no node is left.
-func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
-	if policy == driver.NoReuse {
+// place is the node for a replacement of p; nil: no node is left.
+func (d *deployment) place(p *process, policy driver.SpawnPolicy) *node {
+	if policy == driver.NoReuse && !(p.evicted && p.node.usable()) {
 		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && d.free(n) }
 		if n := d.emptiest(fresh); n != nil {
 			return n
@@ -45,8 +45,8 @@ func (d *deployment) place(was *node, policy driver.SpawnPolicy) *node {
 			d.out.note(slog.LevelWarn, "no spare node is left: replacements run on nodes that are in use (spawn policy REUSE)")
 		}
 	}
-	if was.usable() {
-		return was
+	if p.node.usable() {
+		return p.node
 	}
 	if n := d.emptiest(d.free); n != nil {
 		return n
@@ -66,6 +66,22 @@ func (d *deployment) emptiest(good func(*node) bool) *node {
 }
 
 func (d *deployment) free(n *node) bool { return n.Slots == 0 || d.members.load(n) < n.Slots }
+
+// slots is how many more processes the nodes take than they have, those of s, which may be nil, not
+// counted; at most as many as are wanted.
+func (d *deployment) slots(s *spawning, wanted int) int {
+	count := 0
+	for _, n := range d.members.nodes {
+		switch {
+		case !n.usable():
+		case n.Slots == 0:
+			return wanted
+		default:
+			count += max(0, n.Slots-d.members.load(n)+s.load(n))
+		}
+	}
+	return min(count, wanted)
+}
 
 // spares is how many nodes have no rank and can be used, those included where s has its processes;
 // s may be nil.

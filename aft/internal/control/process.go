@@ -55,9 +55,11 @@ type ending struct {
 	panicked bool
 	// silenced: it was killed because nothing was heard of it, or it was in doubt.
 	silenced bool
-	reason   string // for people
-	cause    string // the same for the same kind of failure: for the ledger
-	handled  bool   // the job has dealt with its failure
+	// evicted: its body was in the way of a roll-back.
+	evicted bool
+	reason  string // for people
+	cause   string // the same for the same kind of failure: for the ledger
+	handled bool   // the job has dealt with its failure
 }
 
 // presumption is that a process has left, as it seems until patience ends: see presume.
@@ -89,7 +91,9 @@ func (p *process) taking() bool { return p.state == alive && !p.bye }
 
 func (p *process) fail(reason, cause string, code int) {
 	p.state, p.reason, p.cause, p.code = failed, reason, cause, max(code, 1)
-	p.node.failures++
+	if !p.evicted {
+		p.node.failures++
+	}
 }
 
 func (p *process) leave(code int) {

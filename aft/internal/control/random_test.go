@@ -19,7 +19,6 @@ import (
 // there are and one that begins at the detection; some ask for another one when they have come to the repair.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomFailures(t *testing.T) {
-	withPolicy(t, atDetection)
 	repairs := 0
 	rounds := randomRounds(t, func(seed uint64) { repairs += randomRound(t, seed) })
 	if _, given := testseed.Given(t); given {

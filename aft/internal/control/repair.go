@@ -96,7 +96,7 @@ func (r *recovery) repairPolicy(o *operation) (driver.Policy, string) {
 // replaced, by original rank; s is what was started for them, or nil.
 func (r *recovery) replacedOf(g *group, lost []*process, s *spawning) map[Original]*process {
 	of := make(map[Original]*process)
-	d := driver.Damage{Size: len(g.members), Spares: r.deploy.spares(s)}
+	d := driver.Damage{Size: len(g.members), Spares: r.deploy.spares(s), Slots: r.deploy.slots(s, len(lost))}
 	for _, p := range lost {
 		of[p.original] = p
 		d.Lost = append(d.Lost, int(p.original))

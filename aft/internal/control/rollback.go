@@ -49,7 +49,9 @@ func (r *recovery) rollBack(now time.Time) {
 		world.rolledBack = true
 		r.policy = r.begun.policy
 		world.ahead = newSpawning(r.policy.Spawn, r.meet.epoch, r.meet.epoch+1)
-		r.meet.revoke(now, Revoke{Comm: world.id, Derived: true})
+		if !r.policy.Synchronous {
+			r.meet.revoke(now, Revoke{Comm: world.id, Derived: true})
+		}
 	}
 	switch {
 	case world.ahead == nil:

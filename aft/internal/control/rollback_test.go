@@ -9,13 +9,6 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 )
 
-// atDetection replaces all, as NON-SHRINKING does, and begins at the detection.
-var atDetection = driver.RecoveryPolicy{
-	Name:        "AT-DETECTION",
-	Replaced:    func(d driver.Damage) []int { return d.Lost },
-	AtDetection: true,
-}
-
 // begin has processes begin with a zone that recovers with a policy.
 func (s *script) begin(p *driver.Policy, procs ...Proc) {
 	for _, q := range procs {
@@ -23,11 +16,10 @@ func (s *script) begin(p *driver.Policy, procs ...Proc) {
 	}
 }
 
-// fourAtDetection is a job in a zone with that policy, on two nodes.
+// fourAtDetection is a job in a zone that is rolled back at the detection, on two nodes.
 func fourAtDetection(t *testing.T, spawn driver.SpawnPolicy) *script {
-	withPolicy(t, atDetection)
 	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(3, 1), Repeats: 3})
-	s.begin(policy(atDetection.Name, spawn), 0, 1, 2, 3)
+	s.begin(policy(driver.GlobalRestart, spawn), 0, 1, 2, 3)
 	s.sent = nil
 	return s
 }
@@ -43,7 +35,7 @@ func TestProcessFailureOfThePaper(t *testing.T) {
 	require.Equal(t, []Start{{Proc: 4, Original: 1, Epoch: 1}}, s.messages(KindStart)[0].Start)
 	require.Equal(t, Node(0), s.where[4])
 
-	p := policy(atDetection.Name, driver.Reuse)
+	p := policy(driver.GlobalRestart, driver.Reuse)
 	s.repairAll(0, 1, p, 0, 2)
 	s.hello(4)
 	require.Nil(t, s.made(4).New, "rank 3 has not come")
@@ -71,7 +63,7 @@ func TestNodeFailureOfThePaper(t *testing.T) {
 		require.Equal(t, []Node{want, want}, s.placed()[4:])
 		s.hello(4)
 		s.hello(5)
-		s.repairAll(0, 1, policy(atDetection.Name, spawn), 0, 1)
+		s.repairAll(0, 1, policy(driver.GlobalRestart, spawn), 0, 1)
 		require.Equal(t, []Proc{0, 1, 4, 5}, s.made(5).New.Procs)
 	}
 }
@@ -86,7 +78,7 @@ func TestFailuresInARollBack(t *testing.T) {
 	require.Equal(t, []Start{{Proc: 5, Original: 1, Epoch: 1}, {Proc: 6, Original: 3, Epoch: 1}}, s.starts[5:])
 	s.hello(5)
 	require.Len(t, s.messages(KindRevoke), 3, "once to each node")
-	s.repairAll(0, 1, policy(atDetection.Name, driver.Reuse), 0, 2)
+	s.repairAll(0, 1, policy(driver.GlobalRestart, driver.Reuse), 0, 2)
 	s.hello(6)
 	require.Equal(t, []Proc{0, 5, 2, 6}, s.made(5).New.Procs)
 	require.Len(t, s.made(0).Change.Failed, 3)
@@ -149,7 +141,7 @@ func TestNoRollBackInARepair(t *testing.T) {
 	s := fourAtDetection(t, driver.Reuse)
 	s.do(s.r.Signal(s.now, sighup))
 	s.exit(1, 1)
-	p := policy(atDetection.Name, driver.Reuse)
+	p := policy(driver.GlobalRestart, driver.Reuse)
 	s.repairAll(0, 1, p, 0, 2, 3)
 	require.Len(t, s.starts, 4, "it seems to have left")
 	s.now = s.now.Add(StopPatience)
@@ -163,7 +155,7 @@ func TestNoRollBackInARepair(t *testing.T) {
 
 // TestNoRollBack: what begins at the survivors' repair, as with any other policy.
 func TestNoRollBack(t *testing.T) {
-	at, plain := policy(atDetection.Name, driver.Reuse), policy(driver.NonShrinking, driver.Reuse)
+	at, plain := policy(driver.GlobalRestart, driver.Reuse), policy(driver.NonShrinking, driver.Reuse)
 	for name, before := range map[string]func(s *script){
 		"nobody has begun":   func(*script) {},
 		"another policy":     func(s *script) { s.begin(plain, 0, 1, 2, 3) },
@@ -180,7 +172,6 @@ func TestNoRollBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withPolicy(t, atDetection)
 			s := four(t)
 			before(s)
 			if s.r.members.proc(1) != nil {
@@ -194,8 +185,7 @@ func TestNoRollBack(t *testing.T) {
 
 // TestPolicyOfTheJob: ranks that name none have that of the configuration.
 func TestPolicyOfTheJob(t *testing.T) {
-	withPolicy(t, atDetection)
-	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), Policy: *policy(atDetection.Name, driver.Reuse)})
+	s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), Policy: *policy(driver.GlobalRestart, driver.Reuse)})
 	s.begin(nil, 0)
 	s.kill(1) // has not begun with it
 	require.Len(t, s.starts, 3)
@@ -235,7 +225,7 @@ func TestNoRollBackWhenAskedToEnd(t *testing.T) {
 	require.Len(t, s.starts, 4)
 
 	s = panics()
-	s.repairAll(0, 1, policy(atDetection.Name, driver.Reuse), 0, 2, 3)
+	s.repairAll(0, 1, policy(driver.GlobalRestart, driver.Reuse), 0, 2, 3)
 	s.hello(4)
 	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
 
@@ -287,4 +277,62 @@ func TestSlowReplacementOfARollBack(t *testing.T) {
 	}
 	require.Contains(t, s.killed(4), "did not come to the repair within 1m0s")
 	require.Contains(t, s.killed(3), "did not come to the repair within 1m0s")
+}
+
+// TestNoSlotLeft: those for whom a slot is left are replaced, and the others' ranks are gone.
+func TestNoSlotLeft(t *testing.T) {
+	nodes := nodesOf(2, 0)
+	nodes[0].Slots, nodes[1].Slots = 2, 2
+	p := policy(driver.GlobalRestart, driver.NoReuse)
+	s := running(t, RootConfig{Size: 4, Nodes: nodes})
+	s.begin(p, 0, 1, 2, 3)
+	s.do(s.r.Lost(s.now, 1, "off", true))
+	require.Len(t, s.messages(KindRevoke), 1, "the survivors are rolled back all the same")
+	require.Len(t, s.starts, 4)
+	s.kill(1)
+	require.Equal(t, Start{Proc: 4, Original: 1, Epoch: 1}, s.starts[4], "its own slot is free")
+	s.repairAll(0, 1, p, 0)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4}, s.made(0).New.Procs)
+	require.Equal(t, []int{1}, s.made(0).Change.Replaced)
+	require.Equal(t, []int{0, 1, -1, -1}, s.made(0).Change.Ranks)
+}
+
+// evict is the end of a process that is in the way of a roll-back.
+func (s *script) evict(p Proc) {
+	s.of(p, Message{Kind: KindExit, Exits: []Exit{{Proc: p, Code: -1, Signal: 9, Why: "it did not end", Fenced: true, Evicted: true, Step: 1}}})
+}
+
+// TestEvicted: who is in the way of a roll-back has not failed: it is replaced at its place, at once and
+// as often as others fail, by the repair that is under way.
+func TestEvicted(t *testing.T) {
+	s := fourAtDetection(t, driver.NoReuse)
+	s.kill(1)
+	s.evict(3)
+	require.Equal(t, []Start{{Proc: 4, Original: 1, Epoch: 1}, {Proc: 5, Original: 3, Epoch: 1}}, s.starts[4:])
+	require.Equal(t, []Node{2, 1}, s.placed()[4:], "the node of the evicted one is as good as before")
+	require.Len(t, s.messages(KindRevoke), 3)
+	for p := Proc(5); p < 5+2*DefaultRepeats+5; p++ {
+		s.evict(p)
+	}
+	require.Nil(t, s.end)
+	require.NotContains(t, s.notes, "a replacement waits: losses follow one another without progress")
+	for p := Proc(5 + 2*DefaultRepeats + 5); s.end == nil; p++ {
+		s.evict(p)
+	}
+	require.Contains(t, s.end.Report, "20 times processes were replaced whose bodies did not end in a roll-back")
+}
+
+// TestSynchronousRollBack: the program is told, and the replacement is started; nothing is revoked.
+func TestSynchronousRollBack(t *testing.T) {
+	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(2, 0)})
+	p := policy(driver.GlobalRestart, driver.Reuse)
+	p.Synchronous = true
+	s.begin(p, 0, 1, 2, 3)
+	s.sent = nil
+	s.kill(1)
+	require.Equal(t, []Kind{KindFailed, KindFailed, KindStart}, s.kinds())
+	s.repairAll(0, 1, p, 0, 2, 3)
+	s.hello(4)
+	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
 }

@@ -181,6 +181,12 @@ func (r *Root) forward(now time.Time, number int) {
 	r.out.broadcast(Message{Kind: KindSignal, Signal: &Signal{Number: number}})
 }
 
+// GiveUp ends the job.
+func (r *Root) GiveUp(report string) []Action {
+	r.out.end(1, report)
+	return r.out.take()
+}
+
 // Tick does what time has made due. It is called when the time of Next has come;
 // calling it at other times does no harm.
 func (r *Root) Tick(now time.Time) []Action {

@@ -17,7 +17,6 @@ import (
 // one whose ranks save because of a signal ends.
 // CRAFT_TEST_SEED replays a round, CRAFT_TEST_SECONDS says how long it runs.
 func TestRandomSignals(t *testing.T) {
-	withPolicy(t, atDetection)
 	rounds := randomRounds(t, func(seed uint64) { signalsRound(t, seed) })
 	t.Logf("%d rounds", rounds)
 }

@@ -76,7 +76,7 @@ func newSim(t *testing.T, random *rand.Rand, cfg RootConfig) *sim {
 		Start: time.Duration(random.IntN(2)) * 5 * time.Second}
 	root, err := NewRoot(cfg)
 	require.NoError(t, err)
-	named := []*driver.Policy{nil, &cfg.Policy, policy(atDetection.Name, driver.Reuse)}[random.IntN(3)]
+	named := []*driver.Policy{nil, &cfg.Policy, policy(driver.GlobalRestart, driver.Reuse)}[random.IntN(3)]
 	s := &sim{t: t, random: random, now: time.Unix(1000, 0), cfg: cfg, root: root,
 		ranks: make(map[Proc]*simRank), made: make(map[string]string), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0, named: named}
 	for i := range cfg.Nodes {

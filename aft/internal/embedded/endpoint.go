@@ -55,9 +55,18 @@ type operationKey struct {
 
 // progress is how far the program is. Any goroutine may ask.
 type progress struct {
-	inZone atomic.Bool  // the body of a zone runs
-	zone   atomic.Int64 // of step; read before it
-	step   atomic.Int64 // control.NoStep: none in this zone
+	inZone atomic.Bool            // the body of a zone runs
+	runs   atomic.Pointer[string] // the goroutine of the last one; nil: there was none
+	zone   atomic.Int64           // of step; read before it
+	step   atomic.Int64           // control.NoStep: none in this zone
+}
+
+// stack is where the program is.
+func (p *progress) stack() string {
+	if zone := p.runs.Load(); zone != nil {
+		return bodyStack(*zone)
+	}
+	return bodyStack("")
 }
 
 // enter begins a zone.

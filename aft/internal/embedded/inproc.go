@@ -40,6 +40,7 @@ type inprocProc struct {
 	ep   *endpoint
 	node *inprocNode
 	stop context.CancelCauseFunc // ends the body's context
+	over func()                  // nobody waits for it any more
 }
 
 // inprocNode is a node of such a job.

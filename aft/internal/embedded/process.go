@@ -158,7 +158,7 @@ func (p *process) read() bool {
 func (p *process) execute(m control.Message) {
 	switch m.Kind {
 	case control.KindStack:
-		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: bodyStack()}})
+		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: p.ep.progress.stack()}})
 	case control.KindPeers:
 		p.wire.addPeers(m.Peers)
 	default:
@@ -211,6 +211,21 @@ func (p *process) fenced(why string) {
 	}
 	_ = p.conn.SetWriteDeadline(time.Now().Add(lastMessage)) // it may be closed
 	p.suspect(p.ep.self, errors.New(why))
+	p.end(why)
+}
+
+// evictLimit is how long a process that is in the way of a roll-back waits for its daemon to hear of it.
+const evictLimit = time.Second
+
+// evict ends this process, in whose place another one is started. The daemon hears before where it is,
+// and that the program has not failed.
+func (p *process) evict(why string) {
+	if p.left.Load() {
+		return
+	}
+	_ = p.conn.SetWriteDeadline(time.Now().Add(evictLimit))
+	p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: p.ep.progress.stack()}})
+	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{Proc: p.ep.self, Why: why, Evicted: true}})
 	p.end(why)
 }
 

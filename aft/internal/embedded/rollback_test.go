@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +15,7 @@ import (
 // rolled back though none of them has noticed the failure, and the replacement is started before
 // one has joined the repair.
 func TestReplacementStartsAtDetection(t *testing.T) {
-	before := driver.Recoveries
-	driver.Recoveries = append(slices.Clone(before), driver.RecoveryPolicy{
-		Name: "AT-DETECTION", Replaced: func(d driver.Damage) []int { return d.Lost }, AtDetection: true})
-	defer func() { driver.Recoveries = before }()
-	policy := driver.Policy{Recovery: "AT-DETECTION", Spawn: driver.Reuse}
+	policy := driver.Policy{Recovery: driver.GlobalRestart, Spawn: driver.Reuse}
 
 	const ranks = 3
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
@@ -87,12 +88,7 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	if !strict { // its processes fail, and others take over what they had
 		j.name = rand.Text()
 	}
-	c.start = func(ctx context.Context, p *inprocProc) {
-		j.ranks.Go(func() {
-			defer p.stop(nil)
-			j.run(ctx, p)
-		})
-	}
+	c.start = j.start
 	done := make(chan struct{})
 	var clock sync.WaitGroup
 	clock.Go(func() { c.keepTime(done) })
@@ -116,6 +112,27 @@ type job struct {
 	exited   atomic.Bool
 	mu       sync.Mutex
 	first    *RankError
+}
+
+// start runs a rank, which is waited for unless it is abandoned.
+func (j *job) start(ctx context.Context, p *inprocProc) {
+	j.ranks.Add(1)
+	p.over = sync.OnceFunc(j.ranks.Done)
+	go func() {
+		defer p.over()
+		defer p.stop(nil)
+		j.run(ctx, p)
+	}()
+}
+
+// abandon ends the job because of a rank whose goroutine does not end, and does not wait for it.
+func (j *job) abandon(p *inprocProc, at int, why error) {
+	j.fail(at, why)
+	j.cluster.cancel(why)
+	j.cluster.post(func(time.Time) {
+		j.cluster.rootActions(j.cluster.root.GiveUp(fmt.Sprintf("rank %d: %v", at, why)))
+		p.over()
+	})
 }
 
 func (j *job) result() error {
@@ -152,6 +169,7 @@ func (j *job) run(ctx context.Context, p *inprocProc) {
 	}()
 	// Each body runs, also when another one has already ended the job.
 	s := &session{ep: e}
+	s.abandon = func(why error) { j.abandon(p, at, why) }
 	s.place.Node, s.place.Job = int(p.node.id), j.name
 	err := s.begin(context.WithoutCancel(ctx))
 	if err == nil {

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/craft-go/craft/aft/comm/driver"
@@ -14,6 +15,8 @@ type session struct {
 	place driver.Place
 	box   *mailbox
 	own   *process // nil: others are in this process, and whoever runs the body sees to its end
+	// abandon ends the job without waiting for this rank, which is a goroutine.
+	abandon func(why error)
 }
 
 var (
@@ -57,6 +60,8 @@ func (s *session) Step(step int64) { s.ep.progress.step.Store(step) }
 
 func (s *session) InZone(p *driver.Policy) {
 	s.ep.progress.inZone.Store(p != nil)
+	zone := goroutine()
+	s.ep.progress.runs.Store(&zone)
 	if p != nil {
 		s.ep.up(control.Message{Kind: control.KindBegin, Begin: &control.Begin{Proc: s.ep.self, Policy: p}})
 	}
@@ -100,6 +105,15 @@ func (s *session) Quit(why string) {
 	if s.own != nil {
 		s.own.end(why)
 	}
+}
+
+// Evict ends this process, or the job. See driver.Quitter.
+func (s *session) Evict(why error) {
+	if s.own != nil {
+		s.own.evict(why.Error())
+		return
+	}
+	s.abandon(fmt.Errorf("%w; where it is:\n%s", why, s.ep.progress.stack()))
 }
 
 func (s *session) Close(ctx context.Context) error {

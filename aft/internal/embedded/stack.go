@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bodyFrame is in the stack of a goroutine that runs the body of a zone.
-const bodyFrame = "/aft.(*run).enterBody("
+// startedFrame is in the stack of a goroutine that was started by Zone.Go.
+const startedFrame = "/aft.(*goroutines).start"
 
 // onMain reports whether this is the goroutine of main, which is the first one.
 func onMain() bool {
@@ -14,16 +14,31 @@ func onMain() bool {
 	return strings.HasPrefix(string(text[:runtime.Stack(text, false)]), "goroutine 1 [")
 }
 
-// bodyStack is the stack of the goroutine that runs the body; if there is none,
-// those of all goroutines.
-func bodyStack() string {
+// goroutine is the beginning of this goroutine's stack.
+func goroutine() string {
+	text := make([]byte, 64)
+	head, _, _ := strings.Cut(string(text[:runtime.Stack(text, false)]), "[")
+	return head
+}
+
+// bodyStack is the stack of the goroutine that runs the zone, whose stack begins so, and of those that its
+// body has started with Zone.Go; if none is found, those of all goroutines.
+func bodyStack(zone string) string {
 	const most = 1 << 20
 	text := make([]byte, most)
 	all := strings.ToValidUTF8(string(text[:runtime.Stack(text, true)]), "?")
+	started := startedFrame + " in " + strings.TrimSpace(zone) + "\n"
+	var body, others []string
 	for one := range strings.SplitSeq(all, "\n\n") {
-		if strings.Contains(one, bodyFrame) {
-			return one
+		switch {
+		case zone != "" && strings.HasPrefix(one, zone):
+			body = append(body, one)
+		case zone != "" && strings.Contains(one, started):
+			others = append(others, one)
 		}
 	}
-	return all
+	if len(body) == 0 {
+		return all
+	}
+	return strings.Join(append(others, body...), "\n")
 }
