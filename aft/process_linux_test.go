@@ -70,6 +70,8 @@ func rankMain(dir, mode string, deaths []string) error {
 		return keptMain()
 	case "stuck":
 		return stuckMain(dir, deaths[0])
+	case "spare":
+		return spareMain(dir)
 	case "farewell":
 		return farewellMain()
 	case "other-way":

@@ -61,6 +61,10 @@ type Config struct {
 	// ones of Hosts, or so many in addition to Nodes.
 	SpareNodes int
 
+	// SpareRanks is the number of processes of the program that are started with the job and wait
+	// in aft.Run: one takes the place of a rank that has failed at once, and another one is started.
+	SpareRanks int
+
 	// Policy is given to the ranks by their environment where it is set; zones
 	// that set a policy of their own win.
 	Policy comm.Policy

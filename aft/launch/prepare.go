@@ -229,7 +229,7 @@ func (p *plan) findProgram() error {
 // rootConfig is the job for the state machine.
 func (p *plan) rootConfig() control.RootConfig {
 	cfg := control.RootConfig{
-		Size: p.Ranks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats,
+		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats,
 		Setup: control.Setup{
 			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
 			Dir: osstring.String(p.Dir), Env: osstring.From(p.environ()),

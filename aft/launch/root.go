@@ -215,6 +215,10 @@ func (r *root) completed(s control.Send) control.Message {
 		for _, start := range m.Start {
 			r.originals[start.Proc] = start.Original
 		}
+	case control.KindPeers: // a spare rank may have become another one
+		for _, p := range m.Peers {
+			r.originals[p.Proc] = p.Original
+		}
 	}
 	return m
 }

@@ -82,6 +82,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.hostfile, "hostfile", "", "file with a host in each line: a, a:2, or \"a slots=2\"")
 	flags.StringVar(&f.agent, "launch-agent", "", "command that runs a command line on a host; {host} stands for it, else it is appended (default \""+strings.Join(launch.DefaultAgent, " ")+"\")")
 	flags.IntVar(&f.SpareNodes, "spare-nodes", 0, "nodes that are kept for replacements: so many virtual ones more, or the last of the hosts")
+	flags.IntVar(&f.SpareRanks, "spare-ranks", 0, "processes that are started with the job and wait in aft.Run: one takes the place of a lost rank at once")
 	flags.StringVar(&f.recovery, "recovery", "", oneOf(comm.Recoveries())+": sets CRAFT_COMM_RECOVERY_POLICY for the ranks")
 	flags.StringVar(&f.spawn, "spawn", "", "REUSE or NO-REUSE: sets CRAFT_COMM_SPAWN_POLICY for the ranks")
 	flags.DurationVar(&f.Timing.Period, "heartbeat", 0, "time between two signs of life (default: a tenth of the lease)")
@@ -134,6 +135,8 @@ func (f *runFlags) check(given func(string) bool) error {
 		return fmt.Errorf("--max-repeats %d: at least 1 is needed", f.Repeats)
 	case f.SpareNodes < 0:
 		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.SpareNodes)
+	case f.SpareRanks < 0:
+		return fmt.Errorf("--spare-ranks %d: it is a number of processes, 0 or more", f.SpareRanks)
 	case given("heartbeat") && t.Period <= 0:
 		return fmt.Errorf("--heartbeat %v: it must be positive", t.Period)
 	case given("lease") && t.Lease <= 0:

@@ -80,6 +80,7 @@ var allowed = []rule{
 	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},
 	{"aft", []string{"aft/comm", "aft/internal/engine", "aft/internal/hooks"}},
+	{"aft/reinit", []string{"aft", "aft/comm"}},
 	{"aft/afttest", []string{"aft/comm", "aft/comm/driver", "aft/internal/embedded"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},

@@ -66,7 +66,7 @@ func TestWrongMessages(t *testing.T) {
 		`{"kind":"signal","signal":{"number":0}}`, `{"kind":"signal","signal":{"number":65}}`,
 		`{"kind":"output","output":{"stream":3,"data":"eA=="}}`, `{"kind":"credit","credit":-1}`, `{"kind":"credit"}`,
 		`{"kind":"setup","setup":{"size":0}}`, `{"kind":"setup","setup":{"size":1,"node":-1}}`,
-		`{"kind":"setup","setup":{"size":1,"timing":{"lease":-1}}}`, `{"kind":"start","start":[{"original":-1}]}`,
+		`{"kind":"setup","setup":{"size":1,"timing":{"lease":-1}}}`, `{"kind":"start","start":[{"original":-2}]}`,
 		`{"kind":"start"}`, `{"kind":"failed"}`, `{"kind":"peers"}`, `{"kind":"peers","peers":[{"node":-1}]}`,
 		`{"kind":"exit","exits":[{"code":-2}]}`, `{"kind":"exit","exits":[{"signal":-2}]}`, `{"kind":"started"}`,
 		`{"kind":"hello","hello":{"proc":-1}}`, `{"kind":"join","joins":[{"op":"spawn","seq":1152921504606846976,"missing":[-1]}]}`,

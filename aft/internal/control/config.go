@@ -39,6 +39,8 @@ type RootConfig struct {
 	// Policy is what the root repairs with when all ranks have failed at once
 	// before any repair. Zero: NON-SHRINKING, NO-REUSE.
 	Policy driver.Policy
+	// SpareRanks is how many processes wait to take the place of one that has failed.
+	SpareRanks int
 	// Repeats: see The ledger in the package's documentation; at most MaxRepeats. 0: 3.
 	Repeats int
 }
@@ -64,6 +66,8 @@ func (cfg *RootConfig) validate() error {
 		return err
 	}
 	switch {
+	case cfg.SpareRanks < 0 || cfg.SpareRanks > MaxProcs:
+		return fmt.Errorf("--spare-ranks %d: it must be 0 to %d", cfg.SpareRanks, MaxProcs)
 	case cfg.Repeats < 0:
 		return fmt.Errorf("--max-repeats %d: at least 1 is needed, 0 is the default of %d", cfg.Repeats, DefaultRepeats)
 	case cfg.Repeats > MaxRepeats:

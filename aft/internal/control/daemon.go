@@ -73,7 +73,9 @@ type local struct {
 	// replaces: it takes the place of another one and has no communicator yet: others wait
 	// for it to get one, so that signals wait too.
 	replaces bool
-	missed   missedSignals
+	// asleep: it is a spare rank, and gives no signs of life.
+	asleep bool
+	missed missedSignals
 }
 
 // NewDaemon returns the machine of the node that setup is for.
@@ -315,11 +317,11 @@ func (d *Daemon) renew(now time.Time, answer Pulse) {
 }
 
 // silentUntil is when a silent process is killed; the zero time: it may be silent. Who has not joined
-// yet, or has left, or whose program has ended, gives no signs of life, but is not to be stopped
+// yet, or has left, is asleep, or whose program has ended, gives no signs of life, but is not to be stopped
 // either: others may wait for it.
 func (d *Daemon) silentUntil(p *local) time.Time {
 	since := p.stopped
-	if p.joined && !p.bye && !p.outlived {
+	if p.joined && !p.bye && !p.outlived && !p.asleep {
 		since = p.heard
 	}
 	if p.killed || since.IsZero() {
@@ -330,7 +332,7 @@ func (d *Daemon) silentUntil(p *local) time.Time {
 
 func (d *Daemon) start(now time.Time, list []Start) {
 	for _, s := range list {
-		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0, progress: progress{step: NoStep}}
+		d.ranks[s.Proc] = &local{id: s.Proc, started: now, replaces: s.Epoch > 0 || s.Original == Asleep, asleep: s.Original == Asleep, progress: progress{step: NoStep}}
 		d.out = append(d.out, DaemonAction{Start: &s})
 	}
 }

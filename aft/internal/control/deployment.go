@@ -26,10 +26,11 @@ type deployment struct {
 	joinNamed bool
 	retry     time.Time // when a replacement that has to wait is due; zero: there is none
 	warned    bool      // that no spare node is left
+	spare     spareRanks
 }
 
-// replace starts a process in the place of p, which has failed. It returns nil
-// when that has to wait, or the job has been ended instead.
+// replace has a process take the place of p, which has failed: a spare rank, or one that is to be
+// started. It returns nil when that has to wait, or the job has been ended instead.
 func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolicy, epoch int) *process {
 	if !p.entered && !d.enter(now, p, epoch) {
 		return nil
@@ -37,6 +38,9 @@ func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolic
 	if now.Before(p.due) {
 		d.postpone(p.due)
 		return nil
+	}
+	if q := d.takeSpare(now, p, policy); q != nil {
+		return q
 	}
 	n := d.place(p, policy)
 	if n == nil {
@@ -87,7 +91,8 @@ func (d *deployment) send(list []*process, epoch int) {
 	for _, n := range d.members.nodes {
 		var starts []Start
 		for _, p := range list {
-			if p.node == n {
+			if p.node == n && !p.ordered {
+				p.ordered = true
 				starts = append(starts, Start{Proc: p.id, Original: p.original, Epoch: epoch})
 			}
 		}
@@ -114,10 +119,8 @@ func newSpawning(policy driver.SpawnPolicy, epoch, begin int) *spawning {
 // replaces. It returns whether all have said Hello.
 func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*process) bool {
 	var started []*process
-	complete := true
 	for _, o := range slices.Sorted(maps.Keys(wanted)) {
 		p := s.current[o]
-		complete = complete && p != nil && p.state == alive
 		if p != nil && p.present() {
 			continue
 		}
@@ -133,7 +136,17 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 		s.current[o], started = q, append(started, q)
 	}
 	d.send(started, s.begin)
-	return complete
+	return s.complete(wanted)
+}
+
+// complete: all have said Hello that were wanted.
+func (s *spawning) complete(wanted map[Original]*process) bool {
+	for o := range wanted {
+		if p := s.current[o]; p == nil || p.state != alive {
+			return false
+		}
+	}
+	return true
 }
 
 // load is how many of its processes n has.

@@ -40,7 +40,7 @@ func (m *membership) exit(now time.Time, p *process, e Exit) {
 	}
 	stop, patience := m.stops.requested(asked)
 	switch {
-	case p.discarded:
+	case p.discarded, p.asleep():
 		p.leave(0)
 	case p.bye && p.fenced && e.Signal == sigkill: // it was as good as gone
 		p.leave(0)
@@ -122,7 +122,7 @@ func (m *membership) declareLost(n *node, why string) {
 			continue
 		}
 		p.lost = true
-		if p.bye || p.discarded {
+		if p.bye || p.discarded || p.asleep() {
 			p.leave(0)
 		} else {
 			p.fail("node lost: "+why, "node lost", 1)

@@ -10,16 +10,17 @@ import (
 // membership is who there is: nodes, processes, and how they have ended. It decides when
 // somebody counts as failed.
 type membership struct {
-	out     *outbox
-	stops   *stopRequests
-	timing  Timing
-	limit   time.Duration // of silence, then a node is declared dead
-	began   time.Time
-	nodes   []*node
-	started int        // processes
-	present []*process // those that have not ended, by number
-	latest  []*process // by original rank, the last one started; none before the first
-	world   []*process // by rank; none before the first one is made
+	out      *outbox
+	stops    *stopRequests
+	timing   Timing
+	limit    time.Duration // of silence, then a node is declared dead
+	began    time.Time
+	nodes    []*node
+	started  int        // processes
+	present  []*process // those that have not ended, by number
+	sleeping []*process // spare ranks, and some that are none any more
+	latest   []*process // by original rank, the last one started; none before the first
+	world    []*process // by rank; none before the first one is made
 
 	suspected suspicions
 	outlived  []*process // scripts whose program has ended
@@ -45,12 +46,16 @@ func (m *membership) node(n Node) *node {
 	return m.nodes[n]
 }
 
-// enlist adds a process that stands for an original rank.
+// enlist adds a process that stands for an original rank, or none.
 func (m *membership) enlist(now time.Time, o Original, n *node) *process {
 	p := &process{id: Proc(m.started), original: o, node: n, started: now}
 	m.started++
 	m.present = append(m.present, p)
-	m.latest[o] = p
+	if p.asleep() {
+		m.sleeping = append(m.sleeping, p)
+	} else {
+		m.latest[o] = p
+	}
 	return p
 }
 
@@ -71,12 +76,15 @@ func (m *membership) of(n *node, id Proc) *process {
 	return nil
 }
 
-func (m *membership) anybody() bool { return slices.ContainsFunc(m.present, (*process).present) }
+// anybody: one is there who is not asleep.
+func (m *membership) anybody() bool {
+	return slices.ContainsFunc(m.present, func(p *process) bool { return p.present() && !p.asleep() })
+}
 
 func (m *membership) load(n *node) int {
 	count := 0
 	for _, p := range m.present {
-		if p.node == n && p.present() {
+		if p.node == n && p.present() && !p.asleep() {
 			count++
 		}
 	}

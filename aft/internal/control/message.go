@@ -329,7 +329,8 @@ type Timing struct {
 	Repair time.Duration `json:"repair"`
 }
 
-// Start is a process to be started.
+// Start is a process to be started. Of a spare rank Original is Asleep: Peers tell it what it stands for, and
+// then Made of its first communicator.
 type Start struct {
 	Proc     Proc     `json:"proc"`
 	Original Original `json:"original"`

@@ -28,7 +28,7 @@ func (m *membership) inBody(p *process) bool {
 // outlivedLimit is when p, whose program has ended, is killed because others wait for the
 // program; the zero time: nobody does.
 func (m *membership) outlivedLimit(p *process) time.Time {
-	if !p.present() || p.bye || p.fenced || m.world != nil && !slices.ContainsFunc(m.world, m.inBody) {
+	if !p.present() || p.asleep() || p.bye || p.fenced || m.world != nil && !slices.ContainsFunc(m.world, m.inBody) {
 		return time.Time{}
 	}
 	if stop, patience := m.stops.requested(p.outlived); stop != 0 {

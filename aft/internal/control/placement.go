@@ -36,7 +36,7 @@ func blocks(size int, nodes []*node) []*node {
 // place is the node for a replacement of p; nil: no node is left.
 func (d *deployment) place(p *process, policy driver.SpawnPolicy) *node {
 	if policy == driver.NoReuse && !(p.evicted && p.node.usable()) {
-		fresh := func(n *node) bool { return n.Spare && n.failures == 0 && d.free(n) }
+		fresh := func(n *node) bool { return n.fresh(policy) && d.free(n) }
 		if n := d.emptiest(fresh); n != nil {
 			return n
 		}

@@ -36,6 +36,7 @@ type process struct {
 	after *process
 	ending
 	presumption
+	ordered bool      // its start was
 	entered bool      // in the ledger, because it is to be replaced
 	due     time.Time // when it may be
 }

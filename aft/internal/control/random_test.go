@@ -170,7 +170,7 @@ func (s *sim) checkSize(world []Proc) {
 // replacesAll reports whether the job's policy does, whichever ranks are lost.
 func (s *sim) replacesAll() bool {
 	for set := range 1 << s.cfg.Size {
-		d := driver.Damage{Size: s.cfg.Size}
+		d := driver.Damage{Size: s.cfg.Size, Slots: s.cfg.Size} // nodes have any number of them
 		for o := range s.cfg.Size {
 			if set>>o&1 == 1 {
 				d.Lost = append(d.Lost, o)
@@ -191,6 +191,9 @@ func randomConfig(random *rand.Rand, ranks, hosts int) RootConfig {
 	nodes := 1 + random.IntN(hosts)
 	for i := range nodes + random.IntN(3) {
 		cfg.Nodes = append(cfg.Nodes, NodeConfig{Name: fmt.Sprint("n", i), Host: fmt.Sprint("h", i), Local: local, Spare: i >= nodes})
+	}
+	if random.IntN(2) == 0 {
+		cfg.SpareRanks = random.IntN(4)
 	}
 	names := driver.RecoveryNames()
 	cfg.Policy = driver.Policy{Recovery: names[random.IntN(len(names))], Spawn: driver.NoReuse}

@@ -41,6 +41,19 @@ func (r *recovery) renew(now time.Time, o *operation) (done bool) {
 	return r.decideRepair(now, o)
 }
 
+// renewing: processes are being started, or are about to be, in the place of others.
+func (r *recovery) renewing() bool {
+	if world := r.meet.groups.world; world != nil && world.ahead != nil || !r.deploy.retry.IsZero() {
+		return true
+	}
+	for _, o := range r.meet.ops {
+		if o.spawn != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // nobody decides what becomes of a job without processes: it has ended, or all have failed at once
 // and are started again. Between two zones once: who is killed again was behind the last one.
 func (r *recovery) nobody(now time.Time) {

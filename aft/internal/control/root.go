@@ -33,7 +33,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
 	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
-	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats)}
+	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
 	r.rendezvous = &rendezvous{
 		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, timing: cfg.Timing,
 		groups: groups{all: make(map[CommID]*group)}, ops: make(map[opKey]*operation),
@@ -112,7 +112,12 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 		}
 	case KindExit:
 		for _, e := range m.Exits {
-			if r.members.of(n, e.Proc) != nil {
+			p := r.members.of(n, e.Proc)
+			switch {
+			case p == nil:
+			case p.asleep():
+				r.deploy.spareEnded(p, e)
+			default:
 				r.deploy.ledger.best.reach(e.Zone, e.Step)
 			}
 		}
@@ -227,6 +232,9 @@ func (r *Root) settle(now time.Time) {
 		r.recovery.settle(now)
 	case r.deploy.settle(now, r.recovery.policy.Spawn):
 		r.rendezvous.makeWorld(now)
+	}
+	if !r.recovery.renewing() { // which comes first
+		r.deploy.startSpares(now, r.recovery.policy.Spawn)
 	}
 }
 

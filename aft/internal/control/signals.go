@@ -76,12 +76,14 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 		}
 		signals := slices.Clone(m.Made.Stops)
 		for number, f := range d.forwarded {
-			if p.replaces && f.at.After(p.started) {
+			if p.replaces && !p.asleep && f.at.After(p.started) {
 				signals = append(signals, number)
 			}
 		}
-		first := !p.replaces // in the first world: it has got what came since it was started
-		p.replaces = false
+		first := !p.replaces              // in the first world: it has got what came since it was started
+		if p.replaces = false; p.asleep { // it wakes
+			p.asleep, p.heard, p.started = false, now, now
+		}
 		slices.Sort(signals)
 		p.missed = missedSignals{due: now.Add(missedDelay), numbers: slices.DeleteFunc(slices.Compact(signals), func(number int) bool {
 			f, forwarded := d.forwarded[number]

@@ -49,10 +49,23 @@ func (s *sim) startRank(n *simNode, st Start) {
 	}
 	s.after(start, "hello", func() {
 		r.send(Message{Kind: KindHello, Hello: &Hello{Version: Version, Address: fmt.Sprint("@", r.proc)}})
-		r.beat()
+		if r.original != Asleep {
+			r.beat()
+		}
 	})
-	r.lease = r.lease.Add(start)
-	s.after(start+s.cfg.Timing.Lease, "lease", r.checkLease)
+	if r.original != Asleep {
+		r.lease = r.lease.Add(start)
+		s.after(start+s.cfg.Timing.Lease, "lease", r.checkLease)
+	}
+}
+
+// wakeUp begins the life of a spare rank.
+func (r *simRank) wakeUp(o Original) {
+	r.s.logf("process %d becomes rank %d", r.proc, o)
+	r.original = o
+	r.lease = r.s.now.Add(r.s.cfg.Timing.Lease)
+	r.s.after(r.s.cfg.Timing.Lease, "lease", r.checkLease)
+	r.beat()
 }
 
 func (r *simRank) checkLease() {
@@ -113,6 +126,12 @@ func (r *simRank) get(m Message) {
 				r.lease = until
 			}
 		}
+	case KindPeers:
+		for _, p := range m.Peers {
+			if p.Proc == r.proc && r.original == Asleep {
+				r.wakeUp(p.Original)
+			}
+		}
 	case KindFailed:
 		for _, p := range m.Failed {
 			r.failed[p] = true
@@ -135,6 +154,9 @@ func (r *simRank) answer(m Made) {
 	if m.Op == "" {
 		if r.world != nil {
 			r.s.fatal("process %d gets a second first communicator", r.proc)
+		}
+		if r.original == Asleep {
+			r.s.fatal("process %d is in a communicator and does not know its rank", r.proc)
 		}
 		r.zone = m.Zone
 		if r.s.zones > 0 && r.zone >= r.s.zones {

@@ -120,7 +120,9 @@ func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
 func (s *Suspect) check() error { return stringsFit(s.Why) }
 func (s *Stack) check() error   { return stringsFit(s.Text) }
 func (e *Error) check() error   { return stringsFit(e.Text) }
-func (s Start) check() error    { return checkOriginal(s.Original) }
+func (s Start) check() error {
+	return inRange("original rank", int(s.Original), int(Asleep), MaxProcs-1)
+}
 
 func (s *Signal) check() error {
 	return cmp.Or(inRange("signal", s.Number, 1, 64), stringsFit(s.Why))

@@ -48,10 +48,26 @@ func newLease(s control.Setup) *lease {
 }
 
 func startLease(t control.Timing, now func() time.Time, slept func() time.Duration) *lease {
-	return &lease{
-		timing: t, now: now, slept: slept, sent: make(map[uint64]moment),
-		expires: now().Add(t.Lease), asked: slept(), renewed: make(chan struct{}), awake: now(),
-	}
+	l := &lease{timing: t, now: now, slept: slept, sent: make(map[uint64]moment), renewed: make(chan struct{})}
+	l.begin()
+	return l
+}
+
+// begin has the lease count from now.
+func (l *lease) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked, l.awake = l.slept(), l.now()
+	l.expires = l.awake.Add(l.timing.Lease)
+}
+
+// wake is begin for a process that nobody has watched until now: its node may have been given up
+// meanwhile, and it permits nothing before the first answer.
+func (l *lease) wake() {
+	l.begin()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked -= l.timing.Lease + 1
 }
 
 // check returns driver.ErrFenced when the lease has expired. After a sleep of the host

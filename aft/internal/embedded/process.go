@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -85,6 +86,7 @@ type process struct {
 	over    bool                   // nothing more can be read; under reading
 	decided inbox[control.Message] // by the root
 	writing sync.Mutex
+	asleep  bool // it stands for no rank yet; of the one who executes
 	tasks   sync.WaitGroup
 	left    atomic.Bool
 }
@@ -109,8 +111,10 @@ func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start c
 		return nil, err
 	}
 	e.wire, e.up, e.lease, e.at = p.wire, p.send, p.lease.check, p.wire.nodeOf
+	if p.asleep = start.Original == control.Asleep; !p.asleep {
+		p.keepLease()
+	}
 	p.listen()
-	p.tasks.Go(func() { p.lease.keep(p.pulse, e.over, p.fenced) })
 	address, tcp := p.wire.addresses()
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
 		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
@@ -161,9 +165,26 @@ func (p *process) execute(m control.Message) {
 		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: p.ep.progress.stack()}})
 	case control.KindPeers:
 		p.wire.addPeers(m.Peers)
+		p.wake(m.Peers)
 	default:
 		p.ep.handle(m)
 	}
+}
+
+// wake begins the life of a spare rank when it is told what it stands for.
+func (p *process) wake(peers []control.Peer) {
+	i := slices.IndexFunc(peers, func(q control.Peer) bool { return q.Proc == p.ep.self })
+	if !p.asleep || i < 0 {
+		return
+	}
+	p.asleep = false
+	p.ep.original = peers[i].Original
+	p.lease.wake()
+	p.keepLease()
+}
+
+func (p *process) keepLease() {
+	p.tasks.Go(func() { p.lease.keep(p.pulse, p.ep.over, p.fenced) })
 }
 
 // send tells the daemon something. A daemon that does not read is one that this
