@@ -88,17 +88,22 @@ func (k *memoryKilling) newJob() *killedJob {
 	}
 	j.cfg = launch.Config{
 		Ranks: ranks, Nodes: 1 + rng.IntN(min(ranks, 4)), SpareNodes: rng.IntN(3), Repeats: 1000, NodePath: filepath.Join(j.Dir, "nodes"),
-		Policy:    comm.Policy{Recovery: oneOf(rng, comm.Shrinking, comm.NonShrinking), Spawn: oneOf(rng, comm.Reuse, comm.NoReuse)},
+		Policy:    comm.Policy{Recovery: oneOf(rng, comm.Shrinking, comm.NonShrinking, comm.GlobalRestart), Spawn: oneOf(rng, comm.Reuse, comm.NoReuse)},
 		Timing:    launch.Timing{Period: 50 * time.Millisecond, Lease: 30 * time.Second, Margin: 200 * time.Millisecond, Start: 30 * time.Second, Repair: -1},
 		NoSignals: true,
 	}
-	j.Local = j.cfg.Policy.Recovery == comm.NonShrinking
+	j.Local = j.cfg.Policy.Recovery != comm.Shrinking
 	j.Still = j.Local && rng.IntN(2) == 0 // what does not change depends on who has it
 	if rng.IntN(2) == 0 {                 // the first process and its node are left
 		for range 1 + rng.IntN(4) {
 			j.Deaths = append(j.Deaths, memoryDeath{comm.OriginalRank(1 + rng.IntN(ranks-1)), len(j.Deaths) * rng.IntN(2), rng.Int64N(600), rng.IntN(3) == 0})
 		}
 		return j
+	}
+	if j.cfg.Policy.Recovery == comm.GlobalRestart && ranks > 2 {
+		for epoch := range rng.IntN(3) {
+			j.Stuck = append(j.Stuck, memoryDeath{Original: comm.OriginalRank(rng.IntN(ranks)), Epoch: epoch, Event: rng.Int64N(10)})
+		}
 	}
 	for i := range 1 + rng.IntN(4) {
 		b := blow{time.Duration(rng.Int64N(int64(300 * time.Millisecond))), rng.IntN(3) == 0}
@@ -113,7 +118,7 @@ func (k *memoryKilling) newJob() *killedJob {
 func (k *memoryKilling) start(j *killedJob) {
 	arg, err := json.Marshal(j.memoryJob)
 	require.NoError(k.t, err)
-	j.cfg.Program, j.cfg.Args, j.cfg.Env = os.Args[0], []string{string(arg)}, []string{childVariable + "=" + jobScenario, "GORACE=atexit_sleep_ms=10"}
+	j.cfg.Program, j.cfg.Args, j.cfg.Env = os.Args[0], []string{string(arg)}, []string{childVariable + "=" + jobScenario, "GORACE=atexit_sleep_ms=10", "CRAFT_RECOVERY_GRACE=50ms"}
 	j.cfg.Stdout, j.cfg.Stderr = j.stderr, j.stderr
 	go func() {
 		ctx, cancel := context.WithTimeout(k.t.Context(), 4*jobPatience)
@@ -249,6 +254,8 @@ func (k *memoryKilling) strike(j *killedJob, b blow) {
 // evaluate counts what has happened, and looks at the memory that was in use in the end.
 func (k *memoryKilling) evaluate(j *killedJob) {
 	k.counts["deaths at an event"] += k.count(j, "death-*")
+	k.counts["stuck"] += k.count(j, "stuck-*")
+	k.counts["memory taken over"] += strings.Count(j.stderr.String(), "took over the versions in memory")
 	content := func(pattern string) (out [][]string) {
 		files, err := filepath.Glob(filepath.Join(j.Dir, pattern))
 		require.NoError(k.t, err)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -36,6 +37,7 @@ type memoryJob struct {
 	Inner  int  // iterations of the loop inside; 0: there is one loop
 	Cells  int
 	Deaths []memoryDeath
+	Stuck  []memoryDeath // processes that do nothing any more from an iteration of an epoch on
 }
 
 // memoryDeath is that of a process at a message, a collective or an operation in its memory, counted in
@@ -78,6 +80,19 @@ func (j *memoryJob) die(z *aft.Zone, event int64) {
 	}
 }
 
+// stick does nothing for a while if that is asked of this process: its body is in the way of a roll-back, if there is one.
+func (j *memoryJob) stick(z *aft.Zone, step int64) error {
+	for i, s := range j.Stuck {
+		if s.Original == z.Original() && s.Epoch == z.Epoch() && s.Event <= step {
+			if err := j.say(j.file("stuck", i), step); err != nil {
+				return err
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
 // runMemoryJob is a process.
 func runMemoryJob(arg string) error {
 	var j memoryJob
@@ -98,6 +113,7 @@ type memoryRank struct {
 	i         int
 	nodes     int // that the ranks are on
 	since     int // the epoch since which the version outside, without which none inside is of use, has all its copies
+	done      int // iterations in this attempt
 	waits     int // iterations since this attempt has waited for copies that are made again
 	unsettled map[*Checkpoint]reached
 }
@@ -242,8 +258,12 @@ func (p *memoryRank) stage(ctx context.Context) (over bool, err error) {
 		if err := p.ready(ctx, p.cp); err != nil {
 			return false, err
 		}
+		if err := p.job.stick(p.z, int64(p.done)); err != nil {
+			return false, err
+		}
 		p.step()
 		p.iter++
+		p.done++
 		if err := p.write(ctx, p.cp, p.iter-1); err != nil {
 			return false, err
 		}

@@ -30,7 +30,8 @@ func (j *memoryJob) told() (newest told, err error) {
 	return newest, err
 }
 
-// noteFailures says which processes have failed before this epoch: the node of each.
+// noteFailures says which processes have failed before this epoch: the node of each. One whose body was only in the
+// way has left what it had.
 func (j *memoryJob) noteFailures(z *aft.Zone) error {
 	change, changed := z.Change()
 	if !changed {
@@ -38,6 +39,9 @@ func (j *memoryJob) noteFailures(z *aft.Zone) error {
 	}
 	var nodes []any
 	for _, lost := range change.Failed {
+		if lost.Evicted {
+			continue
+		}
 		nodes = append(nodes, lost.Node)
 	}
 	return j.say(j.file("failures", change.Epoch), nodes...)

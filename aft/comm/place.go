@@ -85,12 +85,15 @@ type Loss struct {
 	Rank     Rank // in the old communicator
 	Node     int
 	Reason   string // such as "signal: killed"
+	// Evicted: it has not failed, but its body did not end in a roll-back. What it had in memory at the
+	// levels mem and process its replacement has, if that is on the same node.
+	Evicted bool
 }
 
 func changeOf(d driver.Change) *Change {
 	c := &Change{Epoch: d.Epoch, Ranks: ranks(d.Ranks), Phases: d.Phases}
 	for _, l := range d.Failed {
-		c.Failed = append(c.Failed, Loss{OriginalRank(l.Original), Rank(l.Rank), l.Node, l.Reason})
+		c.Failed = append(c.Failed, Loss{OriginalRank(l.Original), Rank(l.Rank), l.Node, l.Reason, l.Evicted})
 	}
 	for _, o := range d.Replaced {
 		c.Replaced = append(c.Replaced, OriginalRank(o))

@@ -92,7 +92,7 @@ func (z ZoneSession) CountRecovery(d time.Duration) { z.s.repairing.Add(int64(d)
 // return, unless the ranks are not processes: then the job ends with an error.
 func (z ZoneSession) Evict(why error) {
 	if q, ok := z.s.engine.(driver.Quitter); ok {
-		q.Evict(why)
+		q.Evict(why, z.s.bequests())
 	}
 }
 

@@ -48,6 +48,7 @@ type daemon struct {
 	starter *starter
 	parent  int            // process number
 	watched sync.WaitGroup // one for each rank
+	left    bequests
 
 	credit     *semaphore.Weighted // the output that is on the way to the root takes of it
 	wanted     context.Context     // output is taken as long as it has not ended
@@ -215,12 +216,29 @@ func (d *daemon) takeCommands(messages io.Reader) {
 			d.credit.Release(int64(m.Credit)) // the length of an Output that this daemon has sent
 			return
 		}
+		if m.Kind == control.KindInherit {
+			d.bequeath(*m.Inherit)
+			return
+		}
 		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction { return machine.FromRoot(now, m) })
 	})
 	d.dropOutput()
 	d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
 		return machine.LostRoot(now, fmt.Sprintf("the connection to the root has ended: %v", err))
 	})
+}
+
+// bequeath tells an heir what it inherits. It may not have been started yet: then it finds it.
+func (d *daemon) bequeath(i control.Inherit) {
+	list, err := d.left.inherit(i)
+	if err != nil {
+		d.log.Warn("what a process has left", "proc", i.From, "error", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.ranks[i.To]; r != nil && len(list) > 0 {
+		d.sendTo(r, control.Message{Kind: control.KindBequest, Bequests: list})
+	}
 }
 
 // do gives the machine an event and carries out what it wants.

@@ -188,6 +188,18 @@ func endOf(g *sync.WaitGroup) <-chan struct{} {
 // listen handles a rank's messages.
 func (d *daemon) listen(r *rank) {
 	err := receive(bufio.NewReader(r.control), func(m control.Message) {
+		switch m.Kind {
+		case control.KindBequest:
+			if err := d.left.hold(r.proc, m.Bequests); err != nil {
+				d.log.Warn("what a process leaves is not within reach", "proc", r.proc, "error", err)
+			}
+			return
+		case control.KindInherit:
+			if err := d.left.drop(r.proc); err != nil {
+				d.log.Warn("what a process has inherited", "proc", r.proc, "error", err)
+			}
+			return
+		}
 		d.do(func(machine *control.Daemon, now time.Time) []control.DaemonAction {
 			return machine.FromRank(now, r.proc, m)
 		})

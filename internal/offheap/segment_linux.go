@@ -137,6 +137,32 @@ func (a Address) Open() (*Window, error) {
 	return &Window{file: f, address: a}, nil
 }
 
+// Adopt makes a segment that another process of this host has left this process's own. That one must not use it
+// any more.
+func (a Address) Adopt() (*Segment, error) {
+	w, err := a.Open()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(w.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err = errors.Join(err, w.Map()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNotThere, err), w.Close())
+	}
+	s := &Segment{all: w.bytes, fd: fd, address: a.here(fd)}
+	s.Bytes = s.all[: a.Size-int64(os.Getpagesize()) : a.Size-int64(os.Getpagesize())]
+	w.bytes = nil
+	return s, w.Close()
+}
+
+// here is where the segment is found by a descriptor of this process.
+func (a Address) here(fd int) Address {
+	a.PID, a.FD = int64(os.Getpid()), int64(fd)
+	return a
+}
+
+// Address is where others find the segment as long as the window is open, whether its owner has ended or not.
+func (w *Window) Address() Address { return w.address.here(int(w.file.Fd())) }
+
 // check returns an error if a file is not the segment.
 func (a Address) check(f *os.File) error {
 	got, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)

@@ -26,6 +26,12 @@ type Window struct{}
 // Open finds none.
 func (a Address) Open() (*Window, error) { return nil, ErrNotThere }
 
+// Adopt finds none.
+func (a Address) Adopt() (*Segment, error) { return nil, ErrNotThere }
+
+// Address is nowhere.
+func (w *Window) Address() Address { return Address{} }
+
 // Map makes the next writes faster.
 func (w *Window) Map() error { return ErrNotThere }
 

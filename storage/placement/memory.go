@@ -26,13 +26,29 @@ func openMemory(c Config, store string) (*memory.Objects, error) {
 	if !c.Policy.On(storage.TierMemory) {
 		return memory.New(limit).Of(""), nil
 	}
-	all, err := comm.Keep(c.Comm.Session(), memoryKey{}, func() (*memory.Store, error) { return memory.New(limit), nil })
+	all, err := comm.Keep(c.Comm.Session(), memoryKey{}, func() (*memory.Store, error) { return inheritMemory(c), nil })
 	if err != nil {
 		return nil, err
 	}
 	objects := all.Of(c.Dir + "\x00" + store)
 	objects.Before(c.BeforeMemory)
 	return objects, nil
+}
+
+// inheritMemory is the memory of a rank, with what the process has left that it replaces.
+func inheritMemory(c Config) *memory.Store {
+	s := memory.New(c.MemoryLimit)
+	left, taken := c.Comm.Session().Inherit(memory.BequestName)
+	if len(left) == 0 {
+		return s
+	}
+	defer taken()
+	if err := s.Inherit(left); err != nil {
+		c.Log.Warn("the versions in memory of the process that was replaced are lost", "error", err)
+		return s
+	}
+	c.Log.Info("took over the versions in memory of the process that was replaced", "bytes", s.Usage().Used)
+	return s
 }
 
 // forgetting takes versions out of memory.

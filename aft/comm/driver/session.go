@@ -32,7 +32,27 @@ type Quitter interface {
 	// Evict ends it because its body is in the way of a roll-back, and says where that is. The
 	// process has not failed: it is replaced at its place, at once. Where ranks are not processes,
 	// the job ends with an error instead, which why is in.
-	Evict(why error)
+	Evict(why error, leaves []Bequest)
+}
+
+// Heir is a session that may have got what the process has left that it replaces.
+type Heir interface {
+	// Inherit returns what was left under a name; nil: nothing. taken says that it is this process's now.
+	Inherit(name string) (memory []Memory, taken func())
+}
+
+// Bequest is memory that a process leaves to the one that replaces it on its node: see comm.Bequeather.
+type Bequest struct {
+	Name   string   `json:"name"`
+	Memory []Memory `json:"memory"`
+}
+
+// Memory is where a process has memory that others of its host can map: see offheap.Address.
+type Memory struct {
+	PID   int64 `json:"pid"`
+	FD    int64 `json:"fd"`
+	Size  int64 `json:"size"`
+	Token int64 `json:"token"`
 }
 
 // ZoneMarker is a session that wants to know when the body of a zone runs, because
@@ -124,6 +144,7 @@ type Loss struct {
 	Rank     int    `json:"rank"`
 	Node     int    `json:"node"`
 	Reason   string `json:"reason"`
+	Evicted  bool   `json:"evicted,omitempty"`
 }
 
 // RepairPhases are the times of the phases of a repair, as the one who decides

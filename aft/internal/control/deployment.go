@@ -119,12 +119,14 @@ func newSpawning(policy driver.SpawnPolicy, epoch, begin int) *spawning {
 // replaces. It returns whether all have said Hello.
 func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*process) bool {
 	var started []*process
+	var heirs [][2]*process // from, to
 	for _, o := range slices.Sorted(maps.Keys(wanted)) {
 		p := s.current[o]
 		if p != nil && p.present() {
 			continue
 		}
-		q := d.replace(now, cmp.Or(p, wanted[o]), s.policy, s.epoch)
+		was := cmp.Or(p, wanted[o])
+		q := d.replace(now, was, s.policy, s.epoch)
 		switch {
 		case d.out.ended:
 			return false
@@ -134,9 +136,24 @@ func (d *deployment) start(now time.Time, s *spawning, wanted map[Original]*proc
 			s.lost = append(s.lost, p)
 		}
 		s.current[o], started = q, append(started, q)
+		if was.evicted || was.heir {
+			heirs = append(heirs, [2]*process{was, q})
+		}
 	}
 	d.send(started, s.begin)
+	for _, h := range heirs {
+		d.leave(h[0], h[1])
+	}
 	return s.complete(wanted)
+}
+
+// leave has q get what p has left, if it is on its node: else nobody does.
+func (d *deployment) leave(p, q *process) {
+	to := p
+	if q.node == p.node {
+		q.heir, to = true, q
+	}
+	d.out.send(p.node, Message{Kind: KindInherit, Inherit: &Inherit{From: p.id, To: to.id}})
 }
 
 // complete: all have said Hello that were wanted.

@@ -58,6 +58,10 @@ const (
 	KindFailed Kind = "failed" // root -> ranks: processes have failed or left
 	KindSignal Kind = "signal" // root -> daemon: send a signal to processes
 	KindStop   Kind = "stop"   // root -> daemon: kill what runs, and end
+	// root -> daemon: a process inherits what another one has left. rank -> daemon: it has it.
+	KindInherit Kind = "inherit"
+	// rank -> daemon, daemon -> rank: what a process leaves to the one that replaces it.
+	KindBequest Kind = "bequest"
 )
 
 // Message is one message of the control plane: its kind and the field that
@@ -94,6 +98,9 @@ type Message struct {
 	Outlived []Proc  `json:"outlived,omitempty"`
 	Signal   *Signal `json:"signal,omitempty"`
 	Stack    *Stack  `json:"stack,omitempty"`
+
+	Inherit  *Inherit         `json:"inherit,omitempty"`
+	Bequests []driver.Bequest `json:"bequests,omitempty"`
 }
 
 // Ready is a daemon's first message.
@@ -220,6 +227,12 @@ type Suspect struct {
 	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
 	// Evicted: it names itself because its body is in the way of a roll-back.
 	Evicted bool `json:"evicted,omitempty"`
+}
+
+// Inherit says who gets what a process has left; From itself: nobody does.
+type Inherit struct {
+	From Proc `json:"from"`
+	To   Proc `json:"to"`
 }
 
 // Free says that a process has given a communicator back.

@@ -37,6 +37,7 @@ type process struct {
 	ending
 	presumption
 	ordered bool      // its start was
+	heir    bool      // it has inherited what another one has left, or may
 	entered bool      // in the ledger, because it is to be replaced
 	due     time.Time // when it may be
 }

@@ -163,7 +163,7 @@ func (r *recovery) losesOf(o *operation) []driver.Loss {
 	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true
-		out = append(out, driver.Loss{Original: int(p.original), Rank: o.group.standIn(p.original), Node: int(p.node.id), Reason: p.reason})
+		out = append(out, driver.Loss{Original: int(p.original), Rank: o.group.standIn(p.original), Node: int(p.node.id), Reason: p.reason, Evicted: p.evicted})
 	}
 	return out
 }

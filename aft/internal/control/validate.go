@@ -47,6 +47,8 @@ var checks = map[Kind]func(Message) error{
 	KindStack:    func(m Message) error { return field(m.Stack, (*Stack).check) },
 	KindOutput:   func(m Message) error { return field(m.Output, (*Output).check) },
 	KindCredit:   func(m Message) error { return inRange("bytes", m.Credit, 1, maxCredit) },
+	KindInherit:  func(m Message) error { return field(m.Inherit, nil) },
+	KindBequest:  func(m Message) error { return each("bequests", m.Bequests, 1, checkBequest) },
 	KindStarted:  func(m Message) error { return count("processes", len(m.Started), 1) },
 	KindOutlived: func(m Message) error { return count("processes", len(m.Outlived), 1) },
 	KindError:    func(m Message) error { return field(m.Error, (*Error).check) },
@@ -120,6 +122,10 @@ func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
 func (s *Suspect) check() error { return stringsFit(s.Why) }
 func (s *Stack) check() error   { return stringsFit(s.Text) }
 func (e *Error) check() error   { return stringsFit(e.Text) }
+func checkBequest(b driver.Bequest) error {
+	return cmp.Or(stringsFit(b.Name), count("memory", len(b.Memory), 1))
+}
+
 func (s Start) check() error {
 	return inRange("original rank", int(s.Original), int(Asleep), MaxProcs-1)
 }

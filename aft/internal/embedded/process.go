@@ -86,9 +86,10 @@ type process struct {
 	over    bool                   // nothing more can be read; under reading
 	decided inbox[control.Message] // by the root
 	writing sync.Mutex
-	asleep  bool // it stands for no rank yet; of the one who executes
-	tasks   sync.WaitGroup
-	left    atomic.Bool
+	inherited
+	asleep bool // it stands for no rank yet; of the one who executes
+	tasks  sync.WaitGroup
+	left   atomic.Bool
 }
 
 func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
@@ -163,6 +164,8 @@ func (p *process) execute(m control.Message) {
 	switch m.Kind {
 	case control.KindStack:
 		p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: p.ep.progress.stack()}})
+	case control.KindBequest:
+		p.inherited.add(m.Bequests)
 	case control.KindPeers:
 		p.wire.addPeers(m.Peers)
 		p.wake(m.Peers)
@@ -235,18 +238,23 @@ func (p *process) fenced(why string) {
 	p.end(why)
 }
 
-// evictLimit is how long a process that is in the way of a roll-back waits for its daemon to hear of it.
-const evictLimit = time.Second
+// evictLimit is how long a process that is in the way of a roll-back waits for its daemon.
+const evictLimit = 10 * time.Second
 
-// evict ends this process, in whose place another one is started. The daemon hears before where it is,
-// and that the program has not failed.
-func (p *process) evict(why string) {
+// evict ends this process, in whose place another one is started. The daemon hears before where it is, what it
+// leaves, and that the program has not failed; then it kills this process.
+func (p *process) evict(why string, leaves []driver.Bequest) {
 	if p.left.Load() {
 		return
 	}
-	_ = p.conn.SetWriteDeadline(time.Now().Add(evictLimit))
+	limit := time.Now().Add(evictLimit)
+	_ = p.conn.SetWriteDeadline(limit)
 	p.send(control.Message{Kind: control.KindStack, Stack: &control.Stack{Proc: p.ep.self, Text: p.ep.progress.stack()}})
+	if len(leaves) > 0 {
+		p.send(control.Message{Kind: control.KindBequest, Bequests: leaves})
+	}
 	p.send(control.Message{Kind: control.KindSuspect, Suspect: &control.Suspect{Proc: p.ep.self, Why: why, Evicted: true}})
+	time.Sleep(time.Until(limit))
 	p.end(why)
 }
 

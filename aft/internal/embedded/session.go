@@ -24,6 +24,7 @@ var (
 	_ driver.Stepper    = (*session)(nil)
 	_ driver.Quitter    = (*session)(nil)
 	_ driver.ZoneMarker = (*session)(nil)
+	_ driver.Heir       = (*session)(nil)
 )
 
 // begin waits for the process's first communicator.
@@ -108,12 +109,22 @@ func (s *session) Quit(why string) {
 }
 
 // Evict ends this process, or the job. See driver.Quitter.
-func (s *session) Evict(why error) {
+func (s *session) Evict(why error, leaves []driver.Bequest) {
 	if s.own != nil {
-		s.own.evict(why.Error())
+		s.own.evict(why.Error(), leaves)
 		return
 	}
 	s.abandon(fmt.Errorf("%w; where it is:\n%s", why, s.ep.progress.stack()))
+}
+
+// Inherit implements driver.Heir.
+func (s *session) Inherit(name string) (memory []driver.Memory, taken func()) {
+	if s.own == nil {
+		return nil, func() {}
+	}
+	return s.own.inherited.take(name), func() {
+		s.ep.up(control.Message{Kind: control.KindInherit, Inherit: &control.Inherit{From: s.ep.self, To: s.ep.self}})
+	}
 }
 
 func (s *session) Close(ctx context.Context) error {

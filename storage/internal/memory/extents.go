@@ -25,6 +25,7 @@ type extents struct {
 	used   int64 // bytes of those in use
 	most   int64 // that ever were
 	closed bool
+	frozen bool // what is there is left to another process
 }
 
 // slabs are what is mapped. Only the last one has extents that were never used.
@@ -58,7 +59,7 @@ func newExtents(limit int64) *extents {
 func (x *extents) take(n int) ([]*extent, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.closed {
+	if x.closed || x.frozen {
 		return nil, errClosed
 	}
 	if x.limit > 0 {
