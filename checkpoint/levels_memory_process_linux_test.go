@@ -100,7 +100,7 @@ func (k *memoryKilling) newJob() *killedJob {
 		}
 		return j
 	}
-	if j.cfg.Policy.Recovery == comm.GlobalRestart && ranks > 2 {
+	if j.StuckFor = 500 * time.Millisecond; j.cfg.Policy.Recovery == comm.GlobalRestart && ranks > 2 {
 		for epoch := range rng.IntN(3) {
 			j.Stuck = append(j.Stuck, memoryDeath{Original: comm.OriginalRank(rng.IntN(ranks)), Epoch: epoch, Event: rng.Int64N(10)})
 		}

@@ -37,7 +37,9 @@ type memoryJob struct {
 	Inner  int  // iterations of the loop inside; 0: there is one loop
 	Cells  int
 	Deaths []memoryDeath
-	Stuck  []memoryDeath // processes that do nothing any more from an iteration of an epoch on
+	Stuck  []memoryDeath // processes that do nothing for a while from an iteration of an epoch on
+
+	StuckFor time.Duration
 }
 
 // memoryDeath is that of a process at a message, a collective or an operation in its memory, counted in
@@ -84,10 +86,10 @@ func (j *memoryJob) die(z *aft.Zone, event int64) {
 func (j *memoryJob) stick(z *aft.Zone, step int64) error {
 	for i, s := range j.Stuck {
 		if s.Original == z.Original() && s.Epoch == z.Epoch() && s.Event <= step {
-			if err := j.say(j.file("stuck", i), step); err != nil {
+			if err := j.say(j.file("stuck", i), os.Getpid()); err != nil {
 				return err
 			}
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(j.StuckFor)
 		}
 	}
 	return nil
