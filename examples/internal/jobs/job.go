@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/craft-go/craft/aft"
@@ -21,6 +22,7 @@ type Job struct {
 	Stderr io.Writer
 	Die    func(pid int) error // DieWith; a test may have another one
 
+	named  sync.Once
 	began  time.Time
 	parent int     // the process that has started this one
 	ranks  []*Rank // by original rank; one if each rank is a process
@@ -52,6 +54,10 @@ func (j *Job) ZoneOptions() []aft.Option { return j.Flags.ZoneOptions(j.Log) }
 func (j *Job) CheckpointOptions(problem any) []checkpoint.Option {
 	return append(j.Flags.CheckpointOptions(), checkpoint.WithFingerprint(problem), checkpoint.WithLogger(j.Log))
 }
+
+// Name is Loop.Name, for a program that knows its problem when its ranks have met. All ranks
+// call it with the same name, before they ask for CheckpointOptions.
+func (j *Job) Name(problem string) { j.named.Do(func() { j.Loop.Name(problem) }) }
 
 // Rank is the rank whose attempt begins in z.
 func (j *Job) Rank(z *aft.Zone) *Rank {

@@ -34,10 +34,11 @@ func (l *Loop) RegisterSteps(f *flag.FlagSet, iterations int) {
 }
 
 // Check looks for contradictions; set are the names of the flags that were given. Problem
-// names the problem for which checkpoints have a directory of their own, so that trying one
-// after the other needs no care.
+// is for Name; "": the program does not know it yet.
 func (l *Loop) Check(set map[string]bool, problem string) error {
-	l.CPPath = cmp.Or(l.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join(l.program+"-checkpoints", problem))
+	if problem != "" {
+		l.Name(problem)
+	}
 	if err := l.Flags.Check(set); err != nil {
 		return err
 	}
@@ -51,4 +52,10 @@ func (l *Loop) Check(set map[string]bool, problem string) error {
 		return fmt.Errorf("-freq %d: it must be at least 1; for no checkpoints at all set CRAFT_ENABLE=0", l.Frequency)
 	}
 	return nil
+}
+
+// Name names the problem for which checkpoints have a directory of their own, if the user has
+// not said where they go, so that trying one after the other needs no care.
+func (l *Loop) Name(problem string) {
+	l.CPPath = cmp.Or(l.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join(l.program+"-checkpoints", problem))
 }

@@ -17,6 +17,7 @@ type Rank struct {
 	*Job
 	number comm.Rank // in the last attempt; -1 before the first one
 
+	atStart       int // ranks that the job has begun with; 0: unknown as yet
 	history       History
 	restartedFrom Start
 	earlier       checkpoint.Stats // of earlier attempts
@@ -56,6 +57,22 @@ func (r *Rank) Begin(ctx context.Context, cp *checkpoint.Checkpoint, iter int) (
 		fmt.Fprintf(r.Stderr, "restarted from the checkpoint in %s: the next iteration is %d\n", r.CPPath, iter)
 	}
 	return nil
+}
+
+// AtStart is how many ranks the job has begun with. Who has replaced another rank learns it
+// from those who are left; if nobody is, all have been replaced. It is collective.
+func (r *Rank) AtStart(ctx context.Context) (int, error) {
+	c := r.zone.Comm()
+	if r.zone.Epoch() == 0 {
+		r.atStart = c.Size()
+		return r.atStart, nil
+	}
+	known, err := comm.AllreduceOne(ctx, c, r.atStart, comm.Max)
+	r.atStart = max(known, r.Processes)
+	if r.atStart == 0 {
+		r.atStart = c.Size()
+	}
+	return r.atStart, err
 }
 
 // Done is called by all ranks when an iteration has ended, before its checkpoint is
