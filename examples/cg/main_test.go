@@ -113,6 +113,18 @@ func TestRestartedOnOtherRanks(t *testing.T) {
 	require.Contains(t, s.Stderr.String(), "or all of its planes with -planes")
 }
 
+// TestZeroCopy: nothing changes while it is being written.
+func TestZeroCopy(t *testing.T) {
+	args := strings.Fields("-nx 60 -ny 60 -planes 40 -iters 10 -async zero-copy -cp-path cp")
+	for _, how := range []string{"-ranks 2", "-np 3 -recovery SHRINKING"} {
+		p := newProgram(t)
+		p.Env = append(p.Env, "CRAFT_ASYNC_CHECK=1")
+		s := p.Start(append(args, strings.Fields(how)...)...).End(0)
+		require.Empty(t, s.Stderr.String())
+		require.Contains(t, s.Stdout.String(), "\n10 checkpoints in cp")
+	}
+}
+
 func TestTable(t *testing.T) {
 	p := newProgram(t)
 	s := p.Start(small("-np", "3", "-kill", "1@5")...).End(0)

@@ -99,7 +99,7 @@ func TestGridIsOfTheStart(t *testing.T) {
 		got := inCluster(t, &afttest.Cluster{}, 6, recovery, kills, append(args, "-cp-path", t.TempDir())...)
 		require.Equal(t, want.Digest, got.Digest, recovery)
 		require.Equal(t, 12, got.Planes)
-		require.Equal(t, 2, got.Recoveries)
+		require.GreaterOrEqual(t, got.Recoveries, 2)
 	}
 	all := jobs.Kills{{What: "rank", Number: 0, At: 3}, {What: "rank", Number: 1, At: 3}}
 	got := inCluster(t, &afttest.Cluster{}, 2, comm.NonShrinking, all, append(args, "-cp-path", t.TempDir())...)
