@@ -29,9 +29,13 @@ type Result struct {
 
 // Outcome is a whole result: a pointer to a struct in which Result is embedded.
 type Outcome interface {
-	common() *Result
+	resulted
 	Print(w io.Writer) error // for people
 }
+
+type resulted interface{ common() *Result }
+
+var _ resulted = (*Result)(nil)
 
 func (r *Result) common() *Result { return r }
 
