@@ -21,7 +21,7 @@ func (c config) grid(ctx context.Context, rank *jobs.Rank) (stencil.Grid, error)
 		}
 		g.Planes = c.nz * ranks
 	}
-	rank.Name(fmt.Sprintf("%dx%dx%d", g.NX, g.NY, g.Planes))
+	rank.Name(fmt.Sprintf("%dx%dx%d", g.NX, g.NY, g.Planes)) // so that another problem has another directory
 	return g, g.Validate()
 }
 

@@ -43,6 +43,10 @@
 //		rank.Finish(&result{Result: common, ...})        // which job.End prints
 //	}
 //
+// A problem whose size is so much for each rank takes the number of ranks from Rank.AtStart,
+// so that it stays what it is when the job shrinks, and has its name by Job.Name. Ranks that are
+// processes are killed at any moment by killtest.Ranks.
+//
 // What is printed is a struct around Result; with -json its fields and these are one object:
 //
 //	iterations        that the result has behind it
