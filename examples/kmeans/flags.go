@@ -54,6 +54,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f := flag.NewFlagSet("kmeans", flag.ContinueOnError)
 	c.RegisterRanks(f)
 	c.kills.Register(f)
+	c.kills.RegisterDieAt(f, "")
 	f.Int64Var(&c.generated.Points, "points", 65536, "`number` of points of all ranks together")
 	f.IntVar(&c.generated.Dim, "dim", 32, "`number` of coordinates of each point")
 	f.Uint64Var(&c.generated.Seed, "seed", 1, "`seed` of the points, of the choice of the first centres, and of -failures")
@@ -63,7 +64,6 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.copies, "copies", 4, "how many ranks have each block of points (at most all ranks), on different nodes if there are enough.\nPoints all copies of which are lost are made or read again")
 	f.StringVar(&c.plot, "plot", "", "draw the clusters, in the plane of the first two coordinates, into a `file`: .svg or .png")
 	f.Float64Var(&c.failures, "failures", 0, "to try it out: about this `share` of the ranks is killed in the course of all iterations, at random")
-	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per job")
 	set, err := c.Parse(f, args, usage, help)
 	if err != nil {
 		return c, err
@@ -76,12 +76,6 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	if c.file != "" && (set["points"] || set["dim"]) {
 		return c, errors.New("-in reads the points from a file: -points and -dim cannot go with it")
-	}
-	if set["die-at"] && *dieAt < 0 {
-		return c, fmt.Errorf("-die-at %d: iterations count from 0", *dieAt)
-	}
-	if *dieAt >= 0 {
-		c.kills = append(c.kills, jobs.Kill{What: "rank", At: *dieAt})
 	}
 	c.generated.Places = c.centres
 	return c, c.validate()

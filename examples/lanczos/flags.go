@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,18 +15,14 @@ import (
 
 // config is what the command line says.
 type config struct {
-	jobs.Flags
+	jobs.Loop // -cp-freq 0: no checkpoints
 
 	lattice graphene.Lattice
 	seed    uint64
 	file    string // Matrix Market file in place of the lattice
 
-	iterations int
-	tolerance  float64
-	eigs       int
-
-	cpFrequency int // 0: no checkpoints
-	kills       jobs.Kills
+	tolerance float64
+	eigs      int
 }
 
 const usage = `Usage: lanczos [flags]
@@ -65,20 +59,15 @@ Flags:
 func parseFlags(args []string, help io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("lanczos", flag.ContinueOnError)
-	c.Register(f)
+	c.RegisterSteps(f, 3000)
 	f.Int64Var(&c.lattice.NX, "nx", 500, "unit cells of graphene in x; the matrix has 2*nx*ny rows")
 	f.Int64Var(&c.lattice.NY, "ny", 500, "unit cells of graphene in y")
 	f.Float64Var(&c.lattice.Disorder, "disorder", 0, "potential of each site, uniform in [-`d`/2, d/2)")
 	f.Uint64Var(&c.seed, "seed", 1, "`seed` of the disorder and of the start vector")
 	f.StringVar(&c.file, "mtx", "", "read the matrix from a Matrix Market `file` (.mtx or .mtx.gz) in place of graphene:\nreal, integer or pattern; general (but symmetric) or symmetric")
-	f.IntVar(&c.iterations, "iters", 3000, "stop after this many iterations")
 	f.Float64Var(&c.tolerance, "tol", 0, "stop earlier when the residuals of the -eigs lowest eigenvalues are below\n`tol` times the largest one; 0: do not")
 	f.IntVar(&c.eigs, "eigs", 5, "number `k` of eigenvalues: the k lowest distinct ones")
-	f.IntVar(&c.cpFrequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
-	f.StringVar(&c.CPPath, "cp-path", "", "`directory` of the checkpoints (default $CRAFT_CP_PATH, or else a directory\nnamed after the matrix in ./lanczos-checkpoints)")
-	f.BoolVar(&c.Fresh, "fresh", false, "start over, also if there is a checkpoint")
-	dieAt := f.Int("die-at", -1, "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per\njob; an asynchronous write under way may end first, so that the restart is always from the same iteration")
-	c.kills.Register(f)
+	f.IntVar(&c.Frequency, "cp-freq", 100, "write a checkpoint in every iteration that is a multiple of `n`; 0: never, nor read one")
 	set, err := c.Parse(f, args, usage, help)
 	if err != nil {
 		return c, err
@@ -87,18 +76,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if c.file != "" && (set["nx"] || set["ny"] || set["disorder"]) {
 		return c, errors.New("-mtx reads the matrix from a file: -nx, -ny and -disorder cannot go with it")
 	}
-	c.CPPath = cmp.Or(c.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join("lanczos-checkpoints", c.name()))
-	if *dieAt < -1 {
-		return c, fmt.Errorf("-die-at %d: iterations count from 0", *dieAt)
-	}
-	if err := c.Check(set); err != nil {
+	if err := c.Check(set, c.name()); err != nil {
 		return c, err
-	}
-	if err := c.kills.Check(&c.Flags); err != nil {
-		return c, err
-	}
-	if *dieAt >= 0 {
-		c.kills = append(c.kills, jobs.Kill{What: "rank", At: *dieAt})
 	}
 	return c, c.validate()
 }
@@ -110,14 +89,12 @@ func (c config) validate() error {
 		}
 	}
 	switch {
-	case c.iterations < 1:
-		return fmt.Errorf("-iters %d: it must be at least 1", c.iterations)
 	case c.tolerance < 0 || math.IsNaN(c.tolerance) || c.tolerance >= 1:
 		return fmt.Errorf("-tol %v: it must be at least 0 and less than 1", c.tolerance)
 	case c.eigs < 1:
 		return fmt.Errorf("-eigs %d: it must be at least 1", c.eigs)
-	case c.cpFrequency < 0:
-		return fmt.Errorf("-cp-freq %d: it must be at least 0", c.cpFrequency)
+	case c.Frequency < 0:
+		return fmt.Errorf("-cp-freq %d: it must be at least 0", c.Frequency)
 	}
 	return nil
 }

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
-	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 func main() {
@@ -27,41 +23,26 @@ func run(args []string, stdout io.Writer, stderr *os.File) int {
 	if err != nil {
 		return cfg.WrongUsage(err, stderr)
 	}
-	ctx := context.Background()
-	screen := newScreen(stderr)
-	log := slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if code, started := cfg.Launch(ctx, log, screen); started {
+	j := newJob(cfg, newScreen(stderr))
+	if code, started := j.jobs.Launch(); started {
 		return code
 	}
-	j := newJob(cfg, screen, log)
+	j.listen()
 	defer j.interrupt.close()
-	began := time.Now()
-	err = aft.Run(ctx, j.attempt, cfg.ZoneOptions(log)...)
-	return j.end(err, time.Since(began), stdout)
+	err = aft.Run(context.Background(), j.attempt, j.jobs.ZoneOptions()...)
+	return j.end(err, stdout)
 }
 
-// end prints the result, or why there is none, and returns the exit code. When
-// ranks are processes only one of them prints.
-func (j *job) end(err error, wall time.Duration, stdout io.Writer) int {
-	if err != nil {
-		return j.Failed(err, j.workers[0].rank, j.screen)
-	}
+// end prints the result, or why there is none, and returns the exit code.
+func (j *job) end(err error, stdout io.Writer) int {
 	stopped := j.workers[0].stopped
+	if err != nil || stopped == nil {
+		return j.jobs.End(err, stdout)
+	}
 	for _, w := range j.workers {
-		switch {
-		case w.rank != 0:
-		case stopped != nil:
+		if w.rank.First() {
 			fmt.Fprintln(j.screen, w.stopped)
-		default:
-			w.result.Seconds = w.result.Over(wall)
-			if err := errors.Join(w.result.print(stdout, j.config), j.forget()); err != nil {
-				fmt.Fprintln(j.screen, "lanczos: write the result:", err)
-				return jobs.ExitFailed
-			}
 		}
 	}
-	if stopped != nil {
-		return 128 + int(stopped.signal)
-	}
-	return jobs.ExitDone
+	return 128 + int(stopped.signal)
 }

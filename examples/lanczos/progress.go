@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/lanczos/krylov"
 	"github.com/craft-go/craft/examples/lanczos/tridiag"
@@ -71,21 +70,12 @@ type progress struct {
 
 const progressInterval = 200 * time.Millisecond
 
-// newProgress also says from where the job goes on.
-func (w *worker) newProgress(z *aft.Zone, first int) *progress {
-	if w.rank != 0 {
-		return &progress{}
-	}
-	if z.Epoch() > 0 {
-		fmt.Fprintf(w.screen, "recovered: the next iteration is %d\n", first)
-	} else if w.restartedFrom >= 0 {
-		fmt.Fprintf(w.screen, "restarted from the checkpoint in %s: the next iteration is %d\n", w.CPPath, first)
-	}
-	if !w.screen.terminal {
+func (w *worker) newProgress(first int) *progress {
+	if !w.rank.First() || !w.screen.terminal {
 		return &progress{}
 	}
 	now := time.Now()
-	return &progress{screen: w.screen, first: first, total: w.iterations, began: now, next: now.Add(progressInterval)}
+	return &progress{screen: w.screen, first: first, total: w.Iterations, began: now, next: now.Add(progressInterval)}
 }
 
 // show is called when an iteration has ended.

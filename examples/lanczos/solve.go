@@ -37,28 +37,20 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	if err != nil {
 		return err
 	}
-	if err := w.history.Share(ctx, z, &w.restartedFrom); err != nil {
-		return err
-	}
 	cp, err := w.checkpoint(c, problem, op, process)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		cp.Close()
-		w.earlier = jobs.Sum(w.earlier, cp.Stats())
-	}()
+	defer w.rank.Close(cp)
 	if err := w.iterate(ctx, z, cp, process); err != nil || w.stopped != nil {
 		return err
 	}
-	w.result, err = w.newResult(ctx, z, process, op, cp.Stats())
-	return err
+	return w.finish(ctx, process, op)
 }
 
 // checkpoint registers everything that a restart needs.
 func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
-	options := append(w.CheckpointOptions(), checkpoint.WithFingerprint(problem), checkpoint.WithLogger(w.log))
-	cp, err := checkpoint.New("lanczos", c, options...)
+	cp, err := checkpoint.New("lanczos", c, w.rank.CheckpointOptions(problem)...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,27 +67,19 @@ func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operat
 
 // iterate runs the Lanczos process to its end.
 func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkpoint, l *krylov.Lanczos) error {
-	deaths, err := w.newDeaths(z)
-	if err != nil {
-		return err
-	}
-	for _, d := range deaths {
-		if d.Happened() {
-			w.history.Reached(int64(d.At))
-		}
-	}
 	iter := 0
-	if w.cpFrequency > 0 {
+	if w.Frequency > 0 {
 		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
 			return jobs.Explain(err)
 		}
 	}
-	w.restartedFrom.Begin(iter, cp.Stats().Restored)
-	w.history.Begin()
-	progress := w.newProgress(z, iter)
+	if err := w.rank.Begin(ctx, cp, iter); err != nil {
+		return err
+	}
+	progress := w.newProgress(iter)
 	w.interrupt.arm()
 	defer w.interrupt.disarm()
-	for ; iter < w.iterations; iter++ {
+	for ; iter < w.Iterations; iter++ {
 		if done, err := l.Done(ctx, w.eigs, w.tolerance); err != nil {
 			return err
 		} else if done {
@@ -106,12 +90,9 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 			return err
 		}
 		z.Step(iter)
-		w.history.Done(int64(iter))
 		progress.show(iter, l, cp)
-		if w.kills.At(iter) {
-			if err := w.die(ctx, cp, iter, deaths); err != nil {
-				return err
-			}
+		if err := w.rank.Done(ctx, iter); err != nil {
+			return err
 		}
 		if stop {
 			return w.stop(ctx, z.Comm(), cp, iter)
@@ -121,28 +102,22 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 		}
 	}
 	// An asynchronous write may still be under way: it belongs to the job.
-	return w.tolerate(ctx, iter, cp.Wait(ctx))
+	return w.rank.Tolerate(ctx, iter, cp.Wait(ctx))
 }
 
 // save writes a checkpoint if one is due.
 func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.Lanczos, iter int) error {
-	if w.cpFrequency == 0 {
+	if w.Frequency == 0 {
 		return nil
 	}
-	err := cp.UpdateAndWrite(ctx, iter, w.cpFrequency)
-	if w.Async == checkpoint.AsyncZeroCopy && iter%w.cpFrequency == 0 {
+	err := cp.UpdateAndWrite(ctx, iter, w.Frequency)
+	if w.Async == checkpoint.AsyncZeroCopy && iter%w.Frequency == 0 {
 		// The version is being written straight from the two vectors. They must
 		// not change before it has been waited for: by Wait, or by the next call
 		// that writes.
 		l.Hold()
 	}
-	return w.tolerate(ctx, iter, err)
-}
-
-// tolerate lets the computation go on without a version. A *checkpoint.AsyncError is
-// of an earlier iteration, which its text names.
-func (w *worker) tolerate(ctx context.Context, iter int, err error) error {
-	return jobs.Tolerate(ctx, w.log.With("at_iteration", iter), w.rank, err)
+	return w.rank.Tolerate(ctx, iter, err)
 }
 
 // stop writes a checkpoint now, whatever the frequency, and waits until it is
@@ -152,9 +127,9 @@ func (w *worker) stop(ctx context.Context, c *comm.Comm, cp *checkpoint.Checkpoi
 	if err != nil {
 		return err
 	}
-	if w.cpFrequency > 0 {
+	if w.Frequency > 0 {
 		// First the version under way, so that what follows is about this one alone.
-		if err := w.tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
+		if err := w.rank.Tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
 			return err
 		}
 		before := cp.Stats().VersionsWritten

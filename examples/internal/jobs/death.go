@@ -37,18 +37,18 @@ func NewDeath(path string, fresh bool) (*Death, error) {
 func (d *Death) Happened() bool { return d.happened }
 
 // Die kills this process with SIGKILL, unless that happened before.
-func (d *Death) Die() error { return d.DieWith(os.Getpid()) }
+func (d *Death) Die() error { return d.DieWith(os.Getpid(), DieWith) }
 
-// DieWith kills another process, by whose death this one ends too, unless that
+// DieWith has another process killed, by whose death this one ends too, unless that
 // happened before.
-func (d *Death) DieWith(pid int) error {
+func (d *Death) DieWith(pid int, kill func(pid int) error) error {
 	if d.path == "" || d.happened {
 		return nil
 	}
 	if err := mark(d.path); err != nil {
 		return fmt.Errorf("mark that a process dies: %w", err)
 	}
-	return DieWith(pid)
+	return kill(pid)
 }
 
 // DieWith kills this process, or one by whose death it ends too, with SIGKILL.

@@ -1,6 +1,3 @@
-// Package jobs is what the examples have in common beside what they show: their
-// flags, the start of ranks as processes, how a job dies to try it out, what a rank
-// remembers from attempt to attempt, and what checkpoints have cost.
 package jobs
 
 import (

@@ -19,6 +19,8 @@ type Kill struct {
 	What   string // "rank" or "node"
 	Number int    // original rank, or node
 	At     int
+
+	alone bool // by -die-at, which needs no other process
 }
 
 // Meant reports whether it is this rank that has to act.
@@ -50,6 +52,19 @@ func (k *Kills) Register(f *flag.FlagSet) {
 	f.Func("kill-node", "the same with a node and all its ranks (`NODE@ITERATION`, counted from 0)", func(text string) error { return k.set("node", text) })
 }
 
+// RegisterDieAt adds -die-at: the same with the first rank, also where that is the whole program.
+// more is added to its usage.
+func (k *Kills) RegisterDieAt(f *flag.FlagSet, more string) {
+	f.Func("die-at", "to try it out: kill the process (that of rank 0) with SIGKILL after `iteration` i (counted from 0), once per job"+more, func(text string) error {
+		i, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return errors.New("iterations are numbers that count from 0")
+		}
+		*k = append(*k, Kill{What: "rank", At: int(i), alone: true})
+		return nil
+	})
+}
+
 // set reads N@I, or several of them with commas between.
 func (k *Kills) set(what, text string) error {
 	for one := range strings.SplitSeq(text, ",") {
@@ -59,7 +74,7 @@ func (k *Kills) set(what, text string) error {
 		if errN != nil || errI != nil {
 			return fmt.Errorf("%q: it must be %s@ITERATION, two numbers that count from 0", one, strings.ToUpper(what))
 		}
-		*k = append(*k, Kill{what, int(n), int(i)})
+		*k = append(*k, Kill{What: what, Number: int(n), At: int(i)})
 	}
 	return nil
 }
@@ -74,6 +89,7 @@ func (k Kills) Check(c *Flags) error {
 	np, nodes := c.Processes, c.Nodes+c.Spare
 	for _, one := range k {
 		switch {
+		case one.alone:
 		case !c.AreProcesses():
 			return errors.New("-kill, -kill-node: they need ranks that are processes: give -np, or start the program with craft run; to kill the whole program there is -die-at")
 		case np > 0 && one.What == "rank" && one.Number >= np:

@@ -1,0 +1,118 @@
+package killtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testprogram"
+	"github.com/craft-go/craft/internal/testseed"
+	"github.com/stretchr/testify/require"
+)
+
+// In a round fewer ranks are killed than there are.
+const (
+	killedRanks = 5
+	killsAtMost = 3
+)
+
+// environment: processes are killed, and the machine stays up.
+var environment = []string{"CRAFT_SYNC=none"}
+
+// Ranks runs a program again and again on ranks that are processes, under any policy of
+// recovery, and kills some of them with SIGKILL at any moment, so also while they begin, and
+// while the world is repaired. Each job ends with the digest of an undisturbed one. more are
+// further arguments of a round.
+//
+//	CRAFT_TEST_SECONDS  how long it goes on at least (2)
+//	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
+func Ranks(t *testing.T, args []string, more func(rng *rand.Rand) []string) {
+	rng := testseed.Rand(t)
+	args = append(args[:len(args):len(args)], "-json", "-np", fmt.Sprint(killedRanks))
+	undisturbed := testprogram.New(t)
+	undisturbed.Env = environment
+	var want jobResult
+	require.NoError(t, json.Unmarshal([]byte(undisturbed.Start(args...).End(0).Stdout.String()), &want))
+	long := time.Duration(want.Seconds * float64(time.Second))
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)
+	var rounds, kills, recoveries, late int
+	for rounds < 5 || recoveries == 0 || time.Now().Before(until) {
+		rounds++
+		policies := comm.Recoveries()
+		how := append(more(rng), "-recovery", string(policies[rng.IntN(len(policies))]))
+		p := testprogram.New(t)
+		p.Env = environment
+		s := p.Start(append(args[:len(args):len(args)], how...)...)
+		p.Eventually(func() bool { // a fast job may have ended already
+			return len(ranksOf(t, p.Mark())) == killedRanks || strings.Contains(s.Stdout.String(), "digest")
+		})
+		killed, began := 0, time.Now()
+		for _, at := range moments(rng, long) {
+			time.Sleep(time.Until(began.Add(at)))
+			killed += killOne(ranksOf(t, p.Mark()), rng.IntN(killedRanks))
+		}
+		kills += killed
+		err := s.Cmd.Wait()
+		what := fmt.Sprintf("round %d, %v, %d killed: %v\n%s", rounds, how, killed, err, &s.Stderr)
+		if err != nil && killed > 0 && afterTheZone.MatchString(s.Stderr.String()) {
+			late++
+			continue
+		}
+		require.NoError(t, err, what)
+		var got jobResult
+		require.NoError(t, json.Unmarshal([]byte(s.Stdout.String()), &got), what)
+		require.Equal(t, want.Digest, got.Digest, what)
+		recoveries += got.Recoveries
+	}
+	t.Logf("%d rounds with %d kills, %d recoveries; %d jobs ended by a kill after their zone", rounds, kills, recoveries, late)
+}
+
+// jobResult is what all programs print.
+type jobResult struct {
+	Digest     string
+	Recoveries int
+	Seconds    float64
+}
+
+// moments are when somebody is killed, half of them shortly after another one.
+func moments(rng *rand.Rand, long time.Duration) (out []time.Duration) {
+	for range 1 + rng.IntN(killsAtMost) {
+		at := time.Duration(rng.Int64N(int64(long)))
+		if n := len(out); n > 0 && rng.IntN(2) == 0 {
+			at = out[n-1] + time.Duration(rng.Int64N(int64(30*time.Millisecond)))
+		}
+		out = append(out, at)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// afterTheZone is what the launcher says when a rank was killed that had done its work:
+// then nothing is repaired.
+var afterTheZone = regexp.MustCompile(`(?m)^\w+: rank \d+ \(process \d+ on node \d+\): signal: killed`)
+
+// ranksOf are the processes that are ranks.
+func ranksOf(t *testing.T, all testprocess.Marked) (ranks []int) {
+	for _, p := range all.Processes(t) {
+		if p.Variable("CRAFT_ROLE") == "rank" {
+			ranks = append(ranks, p.PID)
+		}
+	}
+	return ranks
+}
+
+// killOne kills one of the ranks, if there are any.
+func killOne(ranks []int, pick int) int {
+	if len(ranks) == 0 || syscall.Kill(ranks[pick%len(ranks)], syscall.SIGKILL) != nil {
+		return 0
+	}
+	return 1
+}
