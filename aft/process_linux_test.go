@@ -281,6 +281,15 @@ func TestProcessesInAZone(t *testing.T) {
 	}
 }
 
+// TestStepwise: the zone recovers as well by the calls of ULFM one after the other.
+func TestStepwise(t *testing.T) {
+	t.Setenv("CRAFT_TEST_STEPWISE", "1")
+	stdout, stderr, code := launched(t, comm.Policy{Spawn: comm.Reuse}, t.TempDir(), "off", "2@7", "1@9", "0@9")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "4 ranks, 2 recoveries\n")
+	require.Contains(t, stdout, fmt.Sprintf("%.0f\n", undisturbed()))
+}
+
 func TestErrorOfAProcess(t *testing.T) {
 	_, stderr, code := launched(t, comm.Policy{}, t.TempDir(), "off", "2@error")
 	require.Equal(t, 1, code)
