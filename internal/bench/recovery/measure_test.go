@@ -33,6 +33,9 @@ func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
 		return m.messages(ctx, c)
 	case "restored":
 		return m.restored(ctx, z)
+	case "switches":
+		m.result.Ranks = c.Size()
+		return m.switches(ctx, c)
 	}
 	return m.recovery(ctx, z)
 }

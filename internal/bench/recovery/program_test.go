@@ -22,7 +22,7 @@ type config struct {
 	mib              int
 }
 
-var whats = []string{"recovery", "messages", "restored", "zone", "nothing"}
+var whats = []string{"recovery", "messages", "restored", "switches", "zone", "nothing"}
 
 // register adds the flags to those of the benchmark, and to those of the program that it starts.
 func (c *config) register(f *flag.FlagSet) {
