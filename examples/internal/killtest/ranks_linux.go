@@ -18,9 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a round fewer ranks are killed than there are.
+// In a round fewer ranks are killed than there are, also if two of them are with a node.
 const (
 	killedRanks = 5
+	killedNodes = 3
 	killsAtMost = 3
 )
 
@@ -35,6 +36,16 @@ var environment = []string{"CRAFT_SYNC=none"}
 //	CRAFT_TEST_SECONDS  how long it goes on at least (2)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func Ranks(t *testing.T, args []string, more func(rng *rand.Rand) []string) {
+	atAnyMoment(t, args, more, "rank")
+}
+
+// RanksAndNodes is Ranks where one of those that are killed in a round may be a node.
+func RanksAndNodes(t *testing.T, args []string, more func(rng *rand.Rand) []string) {
+	atAnyMoment(t, append(args[:len(args):len(args)], "-nodes", fmt.Sprint(killedNodes)), more, "rank", "daemon")
+}
+
+// atAnyMoment kills processes that have the first role; one in each round has any of them.
+func atAnyMoment(t *testing.T, args []string, more func(rng *rand.Rand) []string, roles ...string) {
 	rng := testseed.Rand(t)
 	args = append(args[:len(args):len(args)], "-json", "-np", fmt.Sprint(killedRanks))
 	undisturbed := testprogram.New(t)
@@ -52,12 +63,14 @@ func Ranks(t *testing.T, args []string, more func(rng *rand.Rand) []string) {
 		p.Env = environment
 		s := p.Start(append(args[:len(args):len(args)], how...)...)
 		p.Eventually(func() bool { // a fast job may have ended already
-			return len(ranksOf(t, p.Mark())) == killedRanks || strings.Contains(s.Stdout.String(), "digest")
+			return len(having(t, p.Mark(), "rank")) == killedRanks || strings.Contains(s.Stdout.String(), "digest")
 		})
 		killed, began := 0, time.Now()
+		role := roles[rng.IntN(len(roles))]
 		for _, at := range moments(rng, long) {
 			time.Sleep(time.Until(began.Add(at)))
-			killed += killOne(ranksOf(t, p.Mark()), rng.IntN(killedRanks))
+			killed += killOne(having(t, p.Mark(), role), rng.IntN(killedRanks))
+			role = roles[0]
 		}
 		kills += killed
 		err := s.Cmd.Wait()
@@ -97,21 +110,21 @@ func moments(rng *rand.Rand, long time.Duration) (out []time.Duration) {
 
 // afterTheZone is what the launcher says when a rank was killed that had done its work:
 // then nothing is repaired.
-var afterTheZone = regexp.MustCompile(`(?m)^\w+: rank \d+ \(process \d+ on node \d+\): signal: killed`)
+var afterTheZone = regexp.MustCompile(`(?m)^\w+: rank \d+ \(process \d+ on node \d+\): .*signal: killed`)
 
-// ranksOf are the processes that are ranks.
-func ranksOf(t *testing.T, all testprocess.Marked) (ranks []int) {
+// having are the processes that have a role.
+func having(t *testing.T, all testprocess.Marked, role string) (pids []int) {
 	for _, p := range all.Processes(t) {
-		if p.Variable("CRAFT_ROLE") == "rank" {
-			ranks = append(ranks, p.PID)
+		if p.Variable("CRAFT_ROLE") == role {
+			pids = append(pids, p.PID)
 		}
 	}
-	return ranks
+	return pids
 }
 
-// killOne kills one of the ranks, if there are any.
-func killOne(ranks []int, pick int) int {
-	if len(ranks) == 0 || syscall.Kill(ranks[pick%len(ranks)], syscall.SIGKILL) != nil {
+// killOne kills one of some processes, if there are any.
+func killOne(pids []int, pick int) int {
+	if len(pids) == 0 || syscall.Kill(pids[pick%len(pids)], syscall.SIGKILL) != nil {
 		return 0
 	}
 	return 1
