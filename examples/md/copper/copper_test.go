@@ -62,7 +62,7 @@ func TestVelocities(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for _, l := range []copper.Lattice{{}, {NX: 1, NY: 1}, {NX: 1, NY: -1, NZ: 1}, {NX: 1 << 21, NY: 1, NZ: 1}} {
-		require.ErrorContains(t, l.Validate(), "1 to 1048576")
+		require.ErrorContains(t, l.Validate(), "1 to 131072")
 	}
 }
 

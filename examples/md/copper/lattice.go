@@ -8,8 +8,8 @@ import (
 // Lattice is a crystal of so many unit cells in each direction, with four atoms each.
 type Lattice struct{ NX, NY, NZ int }
 
-// most is the largest number of unit cells in a direction: that of all atoms is an int64.
-const most = 1 << 20
+// most is the largest number of unit cells in a direction: the numbers of atoms are exact as float64, too.
+const most = 1 << 17
 
 // Validate looks whether there can be such a crystal.
 func (l Lattice) Validate() error {

@@ -110,7 +110,7 @@ func (d *Domain) count(ctx context.Context) error {
 	sum := 0
 	for rank, n := range all {
 		if rank == int(d.comm.Rank()) {
-			d.First = sum
+			d.First, d.Last = sum, sum+n
 		}
 		sum += n
 	}

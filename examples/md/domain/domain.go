@@ -10,8 +10,9 @@ import (
 type Domain struct {
 	// Atoms may be set before Arrange: by any rank any of them, each atom once.
 	Atoms
-	// First is the number of atoms on the ranks before this one, and Total that on all.
-	First, Total int
+	// First <= i < Last is which of all atoms, Total, this rank has, in the order of the ranks: after
+	// New an even share, whatever their cells, and after Arrange those of its cells.
+	First, Last, Total int
 
 	comm *comm.Comm
 	grid cells.Grid
@@ -38,8 +39,7 @@ type System struct {
 	Atoms int
 }
 
-// New is this rank's part of a system. As long as it has no atoms it is about to get an even
-// share of them, whatever their cells.
+// New is this rank's part of a system. It has no atoms: First and Last say which it may be given.
 func New(c *comm.Comm, s System) *Domain {
 	d := &Domain{comm: c, grid: s.Grid, pair: s.Pair, mass: s.Mass, Total: s.Atoms}
 	d.share = cells.Share{Rows: d.grid.Rows(), Ranks: c.Size()}
@@ -49,13 +49,8 @@ func New(c *comm.Comm, s System) *Domain {
 	d.energy = make([]float64, d.rows)
 	d.halo = newHalo(d)
 	d.near = newSurroundings(d.grid.Layers())
-	d.First, _ = d.EvenShare()
+	d.First, d.Last = cells.Share{Rows: s.Atoms, Ranks: c.Size()}.Range(int(c.Rank()))
 	return d
-}
-
-// EvenShare is the atoms lo <= i < hi of all that a rank makes, or reads, that has none.
-func (d *Domain) EvenShare() (lo, hi int) {
-	return cells.Share{Rows: d.Total, Ranks: d.comm.Size()}.Range(int(d.comm.Rank()))
 }
 
 // cell is the index in begin of a cell.

@@ -1,11 +1,6 @@
 package domain
 
-import (
-	"context"
-	"math"
-
-	"github.com/craft-go/craft/examples/md/copper"
-)
+import "context"
 
 // Step moves all atoms on by a time. Forces comes first.
 func (d *Domain) Step(ctx context.Context, dt float64) error {
@@ -28,24 +23,4 @@ func (d *Domain) kick(dt float64) {
 	for i, f := range d.force {
 		d.V[i] += factor * f
 	}
-}
-
-// Thermalise takes away the momentum of all atoms together, and scales their velocities to a
-// temperature in K. Arrange comes first.
-func (d *Domain) Thermalise(ctx context.Context, temperature float64) error {
-	t, err := d.Totals(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range d.V {
-		d.V[i] -= t.Momentum[i%3] / (float64(d.Total) * d.mass)
-	}
-	if t, err = d.Totals(ctx); err != nil {
-		return err
-	}
-	factor := math.Sqrt(temperature / copper.Temperature(t.Kinetic, int64(d.Total)))
-	for i := range d.V {
-		d.V[i] *= factor
-	}
-	return nil
 }

@@ -17,10 +17,7 @@ func (p *Points) Add(x, y, z float64) {
 type Range struct{ Lo, Hi int }
 
 // Near has room for the points within the cut-off of one atom.
-type Near struct {
-	index  []int32
-	square []float64 // of the distances
-}
+type Near struct{ index []int32 }
 
 // Force is what the points of some ranges do to the one with the number self, which may be
 // among them: half of its energies with them, and the force on it. They are added up in the
@@ -28,18 +25,18 @@ type Near struct {
 func (p *Potential) Force(points *Points, ranges []Range, self int, near *Near) (energy, fx, fy, fz float64) {
 	x, y, z := points.X[self], points.Y[self], points.Z[self]
 	n := p.find(points, ranges, self, near)
-	square := near.square[:n]
-	for k, j := range near.index[:n] {
+	for _, j := range near.index[:n] {
 		if int(j) == self {
 			continue
 		}
-		inverse := 1 / square[k]
+		dx, dy, dz := x-points.X[j], y-points.Y[j], z-points.Z[j]
+		inverse := 1 / (dx*dx + dy*dy + dz*dz)
 		s6 := p.sigma6 * inverse * inverse * inverse
 		energy += s6*(s6-1) - p.shift
 		f := s6 * (2*s6 - 1) * inverse
-		fx += f * (x - points.X[j])
-		fy += f * (y - points.Y[j])
-		fz += f * (z - points.Z[j])
+		fx += f * dx
+		fy += f * dy
+		fz += f * dz
 	}
 	scale := 24 * p.epsilon
 	return 2 * p.epsilon * energy, scale * fx, scale * fy, scale * fz
@@ -50,7 +47,7 @@ func (p *Potential) Force(points *Points, ranges []Range, self int, near *Near) 
 func (p *Potential) find(points *Points, ranges []Range, self int, near *Near) int {
 	x, y, z := points.X[self], points.Y[self], points.Z[self]
 	near.room(ranges)
-	index, squares := near.index, near.square
+	index := near.index
 	n := 0
 	for _, r := range ranges {
 		xs := points.X[r.Lo:r.Hi]
@@ -59,7 +56,7 @@ func (p *Potential) find(points *Points, ranges []Range, self int, near *Near) i
 		for j, xj := range xs {
 			dx, dy, dz := x-xj, y-ys[j], z-zs[j]
 			square := dx*dx + dy*dy + dz*dz
-			index[n], squares[n] = int32(r.Lo+j), square
+			index[n] = int32(r.Lo + j)
 			n += int(math.Float64bits(square-p.square) >> 63) // 1 if it is negative
 		}
 	}
@@ -73,6 +70,6 @@ func (n *Near) room(ranges []Range) {
 		all += r.Hi - r.Lo
 	}
 	if len(n.index) < all {
-		n.index, n.square = make([]int32, 2*all), make([]float64, 2*all)
+		n.index = make([]int32, 2*all)
 	}
 }
