@@ -54,9 +54,9 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	var c config
 	f := flag.NewFlagSet("md", flag.ContinueOnError)
 	c.Register(f, 100, 1)
-	f.IntVar(&c.crystal.NX, "nx", 12, "unit cells of the crystal in x, of all ranks together; each has four atoms")
-	f.IntVar(&c.crystal.NY, "ny", 12, "unit cells in y")
-	f.IntVar(&c.crystal.NZ, "nz", 12, "unit cells in z")
+	f.IntVar(&c.crystal.NX, "nx", 20, "unit cells of the crystal in x, of all ranks together; each has four atoms")
+	f.IntVar(&c.crystal.NY, "ny", 20, "unit cells in y")
+	f.IntVar(&c.crystal.NZ, "nz", 20, "unit cells in z")
 	f.Float64Var(&c.cutoff, "cutoff", 2.5, "atoms that are farther away than `x` sigma (2.315 Å) do not act on each other")
 	f.Float64Var(&c.temperature, "temperature", 600, "of the perfect crystal at the beginning, in `K`; half of it goes into the motion of the lattice")
 	f.Float64Var(&c.dt, "dt", 1, "time step in `fs`")

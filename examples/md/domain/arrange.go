@@ -49,7 +49,7 @@ func (d *Domain) locate() (leaving map[comm.Rank][]float64, err error) {
 	for i, id := range d.ID {
 		r := d.R[3*i : 3*i+3]
 		if !d.grid.Wrap(r) {
-			return nil, fmt.Errorf("atom %d is at %v, farther away than the box is long: the time step is too long", id, r)
+			return nil, fmt.Errorf("atom %d is at %v, farther away than the box is long: the time step is too long (-dt)", id, r)
 		}
 		row, layer := d.grid.Find(r)
 		if own := row - d.lo; own >= 0 && own < d.rows {
