@@ -151,8 +151,8 @@ func TestEnergyIsConserved(t *testing.T) {
 		})
 		return total, kinetic
 	}
-	whole, moved := spread(1, 200)
-	half, _ := spread(0.5, 400)
+	whole, moved := spread(1, 100)
+	half, _ := spread(0.5, 200)
 	t.Logf("spread of the energy: %.2g with 1 fs, %.2g with 0.5 fs; of the kinetic energy: %.2g", whole, half, moved)
 	require.Less(t, whole, 5e-5)
 	require.Greater(t, moved, 0.1)
@@ -191,7 +191,7 @@ func TestAnyNumberOfRanks(t *testing.T) {
 		var mu sync.Mutex
 		onRanks(t, ranks, 20000, func(ctx context.Context, d *domain.Domain) error { // hot: it melts
 			before := d.Last
-			if err := run(ctx, d, 60, 2); err != nil {
+			if err := run(ctx, d, 30, 2); err != nil {
 				return err
 			}
 			digest, err := d.Digest(ctx)
