@@ -17,7 +17,12 @@ func TestMain(m *testing.M) { testprogram.Main(m, main) }
 // program is the program in a working directory of its own.
 type program struct{ *testprogram.Program }
 
-func newProgram(t *testing.T) *program { return &program{testprogram.New(t)} }
+// newProgram is one that does not wait for the disk: processes are killed, and the machine stays up.
+func newProgram(t *testing.T) *program {
+	p := testprogram.New(t)
+	p.Env = []string{"CRAFT_SYNC=none"}
+	return &program{p}
+}
 
 // result runs it with -json and wants success and one line of JSON.
 func (p *program) result(args ...string) (r result) {
@@ -110,7 +115,7 @@ func TestAsynchronous(t *testing.T) {
 	want := newProgram(t).result(args...)
 	for _, mode := range []string{"copy", "zero-copy"} {
 		p := newProgram(t)
-		p.Env = []string{"CRAFT_ASYNC_CHECK=1"}
+		p.Env = append(p.Env, "CRAFT_ASYNC_CHECK=1")
 		p.Start(append(args, "-async", mode, "-die-at", "7")...).End(-int(syscall.SIGKILL))
 		s := p.Start(append(args, "-async", mode, "-die-at", "7", "-json")...).End(0)
 		require.Contains(t, s.Stdout.String(), want.Digest, mode)

@@ -62,6 +62,7 @@ func node(number, at int) jobs.Kill { return jobs.Kill{What: "node", Number: num
 
 // TestFailures under each policy: with replacements, and on fewer ranks.
 func TestFailures(t *testing.T) {
+	t.Setenv("CRAFT_SYNC", "none")
 	want := newProgram(t).result(small()...)
 	for _, recovery := range comm.Recoveries() {
 		for _, kills := range []jobs.Kills{
@@ -76,9 +77,10 @@ func TestFailures(t *testing.T) {
 			got := inCluster(t, &afttest.Cluster{Nodes: 3}, 5, recovery, kills, small("-cp-path", t.TempDir())...)
 			same(t, want, got, recovery, kills)
 			require.Positive(t, got.Recoveries, "%v %v", recovery, kills)
-			if recovery == comm.Shrinking {
+			switch recovery {
+			case comm.Shrinking:
 				require.Less(t, got.Ranks, 5, "%v", kills)
-			} else {
+			case comm.NonShrinking:
 				require.Equal(t, 5, got.Ranks, "%v", kills)
 			}
 		}
@@ -88,6 +90,7 @@ func TestFailures(t *testing.T) {
 // TestRandomFailures, and between them the job ends and is started again with another number of
 // ranks.
 func TestRandomFailures(t *testing.T) {
+	t.Setenv("CRAFT_SYNC", "none")
 	rng := testseed.Rand(t)
 	want := newProgram(t).result(small()...)
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 1)) * time.Second)
@@ -97,12 +100,13 @@ func TestRandomFailures(t *testing.T) {
 		for _, end := range []int{1 + rng.IntN(7), 8 + rng.IntN(7), 15} {
 			ranks, nodes := 1+rng.IntN(12), 1+rng.IntN(4)
 			recovery := comm.Recoveries()[rng.IntN(len(comm.Recoveries()))]
+			mode := jobs.Modes[rng.IntN(len(jobs.Modes))]
 			kills := randomKills(rng, ranks, end)
 			got := inCluster(t, &afttest.Cluster{Nodes: nodes}, ranks, recovery, kills,
-				small("-cp-path", dir, "-freq", frequency, "-iters", fmt.Sprint(end))...)
+				small("-cp-path", dir, "-freq", frequency, "-iters", fmt.Sprint(end), "-async", string(mode))...)
 			recoveries += got.Recoveries
 			if end == 15 {
-				same(t, want, got, "%d ranks on %d nodes, %s, every %s: %v", ranks, nodes, recovery, frequency, kills)
+				same(t, want, got, "%d ranks on %d nodes, %s, every %s, %s: %v", ranks, nodes, recovery, frequency, mode, kills)
 			}
 		}
 	}
