@@ -99,6 +99,23 @@ func TestForcesOfAllPairs(t *testing.T) {
 	})
 }
 
+// TestPerfectCrystal: an atom has 12, 6, 24, 12 and 24 others within the cut-off, and at 600 K all
+// have the energy that CoMD prints for its problem.
+func TestPerfectCrystal(t *testing.T) {
+	onRanks(t, 2, 600, func(ctx context.Context, d *domain.Domain) error {
+		got, err := d.Totals(ctx)
+		want := 0.0
+		for i, n := range []float64{12, 6, 24, 12, 24, 8} {
+			energy, _ := pair.Pair(float64(i+1) / 2 * copper.LatticeConstant * copper.LatticeConstant)
+			want += n * energy / 2
+		}
+		require.InDelta(t, want, got.Potential/float64(d.Total), 1e-12)
+		require.InDelta(t, -1.166063303477, got.Energy()/float64(d.Total), 1e-12)
+		require.InDeltaSlice(t, make([]float64, len(d.R)), d.Force(), 1e-11)
+		return err
+	})
+}
+
 // TestForceIsTheGradient of the energy, by differences of the energy of the whole crystal.
 func TestForceIsTheGradient(t *testing.T) {
 	alone(t, func(ctx context.Context, d *domain.Domain) {
