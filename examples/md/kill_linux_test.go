@@ -55,10 +55,10 @@ func TestKillAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	killtest.Ranks(t, small("-iters", "60"), func(rng *rand.Rand) []string {
+	killtest.Ranks(t, small("-iters", "40"), func(rng *rand.Rand) []string {
 		if rng.IntN(2) == 0 {
 			return nil
 		}
-		return []string{"-nodes", "5", "-kill-node", fmt.Sprintf("%d@%d", rng.IntN(5), rng.IntN(60))} // one rank on each
+		return []string{"-nodes", "5", "-kill-node", fmt.Sprintf("%d@%d", rng.IntN(5), rng.IntN(40))} // one rank on each
 	})
 }

@@ -67,11 +67,9 @@ func TestFailures(t *testing.T) {
 	for _, recovery := range comm.Recoveries() {
 		for _, kills := range []jobs.Kills{
 			{rank(2, 7)},
-			{rank(0, 0)}, // before there is a checkpoint
-			{rank(3, 14)},
-			{rank(1, 4), rank(2, 4)},
+			{rank(0, 0)},               // before there is a checkpoint
+			{rank(1, 14), rank(2, 14)}, // after the last step
 			{rank(4, 3), rank(0, 9), rank(1, 10)},
-			{node(1, 6)},
 			{node(0, 2), rank(4, 8)},
 		} {
 			got := inCluster(t, &afttest.Cluster{Nodes: 3}, 5, recovery, kills, small("-cp-path", t.TempDir())...)
