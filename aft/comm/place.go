@@ -40,6 +40,8 @@ type (
 const (
 	Shrinking    = driver.Shrinking
 	NonShrinking = driver.NonShrinking
+	// Abort ends the job at the first failure, as MPI's default error handler does.
+	Abort = driver.Abort
 )
 
 // Recoveries are the names of all recovery policies.

@@ -35,7 +35,7 @@ var Variables = []Variable{
 	{Name: "CRAFT_ASYNC_CHECK", Values: "0, 1", Default: "0", Meaning: "1: look whether values change while they are written, and name them"},
 	{Name: "CRAFT_ASYNC_STAGING", Values: "0, or a size such as 512MiB of at least 16MiB (1MiB with CRAFT_DELTA=1)", Default: "0", Meaning: "memory for the private copy, for each checkpoint of each rank; 0 = as much as its values have"},
 	{Name: "CRAFT_ASYNC_THREAD_PIN_CPULIST", Values: "a list such as 0,2-3 of processors that this process may use", Default: "", Meaning: "processors that the writer threads are bound to, and what a rank does in the background for the levels; also how many of them encode at a time"},
-	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING", Default: "NON-SHRINKING", Meaning: "what happens to the communicator after a failure: go on with fewer ranks, or replace those that were lost"},
+	{Name: "CRAFT_COMM_RECOVERY_POLICY", Values: "SHRINKING, NON-SHRINKING, ABORT", Default: "NON-SHRINKING", Meaning: "what happens after a failure: go on with fewer ranks, replace those that were lost, or end the job (`craft run --restarts` deploys it again)"},
 	{Name: "CRAFT_COMM_SPAWN_POLICY", Values: "REUSE, NO-REUSE", Default: "NO-REUSE", Meaning: "where replacements run: REUSE = on the node where the process failed, if that is alive; NO-REUSE = on spare nodes as long as there are any"},
 	{Name: "CRAFT_COMPRESS", Values: "auto, off, always", Default: "auto", Meaning: "LZ4 compression: auto = where a quick test says that it pays"},
 	{Name: "CRAFT_CP_PATH", Values: "a directory", Default: "the working directory", Meaning: "base directory of all checkpoints; a program that gives one itself (`WithPath`) wins, and says so"},

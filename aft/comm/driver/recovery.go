@@ -18,6 +18,8 @@ type RecoveryPolicy struct {
 	// AtDetection: who decides begins with the repair as soon as a process has failed: what
 	// all others do ends at once, and replacements are started, before any of them has come.
 	AtDetection bool
+	// Aborts: nothing is repaired, the failure of a process ends the job.
+	Aborts bool
 }
 
 // Damage is what a repair has to deal with.
@@ -32,6 +34,8 @@ type Damage struct {
 const (
 	Shrinking    Recovery = "SHRINKING"
 	NonShrinking Recovery = "NON-SHRINKING"
+	// Abort ends the job at the first failure, as MPI's default error handler does.
+	Abort Recovery = "ABORT"
 )
 
 // Recoveries are all policies. A new one is added here, and its name to the values of
@@ -39,6 +43,7 @@ const (
 var Recoveries = []RecoveryPolicy{
 	{Name: Shrinking, Replaced: func(Damage) []int { return nil }},
 	{Name: NonShrinking, Replaced: func(d Damage) []int { return d.Lost }},
+	{Name: Abort, Replaced: func(Damage) []int { return nil }, Aborts: true},
 }
 
 // RecoveryNames are the names of all policies.

@@ -7,6 +7,9 @@ type outbox struct {
 	nodes []*node
 	list  []Action
 	ended bool
+	// defeat is why another deployment may follow; nil: the job has ended as it wanted to, or would
+	// end in the same way again.
+	defeat *defeat
 }
 
 func (b *outbox) send(n *node, m Message) {
@@ -45,6 +48,12 @@ func (b *outbox) fence(n *node) { b.put(Action{Fence: &n.id}) }
 // end gives the job up.
 func (b *outbox) end(code int, report string) {
 	b.stop(End{Code: code, Report: report, GaveUp: true})
+}
+
+// giveUp is end because of processes that have failed, which another deployment may do without.
+func (b *outbox) giveUp(code int, report string, lost []*process) {
+	b.defeat = defeatOf(lost)
+	b.end(code, report)
 }
 
 // stop stops everything.

@@ -57,7 +57,8 @@ type ending struct {
 	silenced bool
 	reason   string // for people
 	cause    string // the same for the same kind of failure: for the ledger
-	handled  bool   // the job has dealt with its failure
+	died     place
+	handled  bool // the job has dealt with its failure
 }
 
 // presumption is that a process has left, as it seems until patience ends: see presume.
@@ -151,8 +152,8 @@ func (e Exit) jobCode() int {
 }
 
 // only are those of a list that are so; the list stays as it is.
-func only(list []*process, so func(p *process) bool) []*process {
-	var out []*process
+func only[T any](list []T, so func(T) bool) []T {
+	var out []T
 	for _, p := range list {
 		if so(p) {
 			out = append(out, p)

@@ -30,12 +30,15 @@ func (d *deployment) launch(now time.Time) {
 		return
 	}
 	for _, n := range d.members.nodes {
-		if !n.ready && !(n.Spare && !n.reachable()) {
+		if !n.ready && !((n.Spare || d.cfg.Past != nil) && !n.reachable()) {
 			return
 		}
 	}
 	if d.differentPrograms() {
 		return
+	}
+	if d.cfg.Past != nil {
+		d.standIn(d.cfg)
 	}
 	where := blocks(d.size, d.members.nodes)
 	if where == nil {
@@ -161,7 +164,7 @@ func (d *deployment) tickStart(now time.Time) {
 	for _, n := range d.members.nodes {
 		switch {
 		case n.ready || !n.reachable():
-		case n.Spare:
+		case n.Spare || d.cfg.Past != nil:
 			d.out.fence(n)
 			d.members.loseSpare(n, "it "+why)
 		default:
