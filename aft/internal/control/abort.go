@@ -22,12 +22,14 @@ func (r *recovery) inForce() driver.Policy {
 // the others do. While the job was asked to end they may be about to, with what they save: then it
 // waits for those who do not ask for a repair instead. It reports whether the job has ended.
 func (r *recovery) abort(now time.Time) bool {
-	if !driver.RecoveryOf(r.inForce().Recovery).Aborts || len(r.unhandled()) == 0 {
+	if !driver.RecoveryOf(r.inForce().Recovery).Aborts || len(r.members.failures()) == 0 {
 		return false
 	}
 	wanted := slices.ContainsFunc(r.meet.pending(), func(o *operation) bool { return o.op == OpRepair && len(o.takers()) > 0 })
-	if stop, patience := r.stops.requested(now); stop != 0 && r.members.anybody() && !wanted {
-		r.deploy.postpone(patience)
+	if stop, patience := r.stops.requested(now); stop != 0 && !wanted {
+		if r.members.anybody() {
+			r.deploy.postpone(patience)
+		}
 		return false
 	}
 	r.endAborted()
@@ -36,15 +38,10 @@ func (r *recovery) abort(now time.Time) bool {
 
 // endAborted ends the job because of those who have failed.
 func (r *recovery) endAborted() {
-	lost, code := r.unhandled(), 1
+	lost, code := r.members.failures(), 1
 	for _, p := range lost {
 		code = max(code, p.code)
 	}
 	how := strings.Join(some(lost, (*process).obituary), "\n")
 	r.out.giveUp(code, fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
-}
-
-// unhandled are the ranks that have failed and that nothing has dealt with.
-func (r *recovery) unhandled() []*process {
-	return only(r.members.latest, func(p *process) bool { return p.state == failed && !p.handled })
 }

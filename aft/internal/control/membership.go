@@ -114,10 +114,9 @@ func (m *membership) endNormally() {
 	m.out.stop(End{Code: code, Report: strings.Join(m.losses(), "\n")})
 }
 
-// failures are the ranks that have failed and that nothing has dealt with, unless it was behind a
-// zone that had an error.
+// failures are the ranks that have failed and that nothing has dealt with.
 func (m *membership) failures() []*process {
-	return only(m.latest, func(p *process) bool { return p.state == failed && !p.handled && p.settled != settledWithError })
+	return only(m.latest, func(p *process) bool { return p.state == failed && !p.handled })
 }
 
 // losses tells how the ranks have ended that have not ended well.

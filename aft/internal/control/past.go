@@ -34,8 +34,10 @@ const (
 	requeueCode = 75
 )
 
-// defeatOf is that of some processes; nil: there are none, or one has ended as it wanted to.
+// defeatOf is that of some processes; nil: one has ended as it wanted to, or there are none but
+// behind a zone that had an error.
 func defeatOf(lost []*process) *defeat {
+	lost = only(lost, func(p *process) bool { return p.settled != settledWithError })
 	if len(lost) == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if driver.RecoveryOf(policy.Recovery).Aborts && len(r.unhandled()) > 0 { // ranks had named another one
+		if driver.RecoveryOf(policy.Recovery).Aborts && len(r.members.failures()) > 0 { // ranks had named another one
 			r.endAborted()
 			return true
 		}
