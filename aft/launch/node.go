@@ -29,8 +29,9 @@ type node struct {
 	last []string // lines of its diagnostics; their reader's, until that has ended
 	// broken is why its messages cannot be read; set by its reader.
 	broken error
-	// spoken: a message has come. Under the root's lock.
-	spoken bool
+	// spoken: a message has come. unsure: its process has ended in a way from which it does not
+	// follow that its ranks have. Under the root's lock.
+	spoken, unsure bool
 
 	mu     sync.Mutex
 	dead   bool // it was not started or has ended: its number is not to be used

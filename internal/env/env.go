@@ -58,6 +58,7 @@ var Variables = []Variable{
 	{Name: "CRAFT_RECORD", Values: "0, 1", Default: "1", Meaning: "0: no record of the run (RUN-*.json) beside the versions"},
 	{Name: "CRAFT_RECOVERY_DELAY", Values: "a duration such as 2s, or never", Default: "2s", Meaning: "recovery starts when a failure has been known for so long, although no operation has needed the process that failed; never: the program runs through failures, and a body that returns nil is not run again"},
 	{Name: "CRAFT_REPAIR_TIMEOUT", Values: "a duration such as 90s or 15m; 0 = no limit", Default: "15m", Meaning: "how long a repair waits for ranks that are alive and do not come, then they are killed (as `craft run --repair-timeout`); they are named when half of it has passed"},
+	{Name: "CRAFT_RESTART", Values: "0, 1, 2, ...", Default: "0", Meaning: "how often the job was deployed again as a whole (`craft run --restarts`); set by the launcher for the ranks"},
 	{Name: "CRAFT_ROLE", Values: "guard, daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
 	{Name: "CRAFT_RS_PARITY", Values: "1, 2, ...", Default: "2", Meaning: "how many of a set the level rs can lose, fewer than CRAFT_SET_SIZE"},
 	{Name: "CRAFT_SET_SIZE", Values: "2 to 256", Default: "4", Meaning: "ranks, on different nodes, that protect each other by parity (xor, rs)"},

@@ -43,5 +43,5 @@ func (r *recovery) endAborted() {
 		code = max(code, p.code)
 	}
 	how := strings.Join(some(lost, (*process).obituary), "\n")
-	r.out.giveUp(code, fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
+	r.out.abort(code, fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
 }

@@ -1,6 +1,9 @@
 package control
 
-import "log/slog"
+import (
+	"log/slog"
+	"strings"
+)
 
 // outbox is what the root wants done. Behind the end of the job nothing comes into it.
 type outbox struct {
@@ -52,6 +55,16 @@ func (b *outbox) end(code int, report string) {
 
 // giveUp is end because of processes that have failed, which another deployment may do without.
 func (b *outbox) giveUp(code int, report string, lost []*process) {
+	if b.defeat = defeatOf(lost); b.defeat != nil {
+		why, _, _ := strings.Cut(report, "\n")
+		why, _, _ = strings.Cut(why, ";")
+		b.defeat.what += " (" + why + ")"
+	}
+	b.end(code, report)
+}
+
+// abort is end because of processes that have failed, whom the report names.
+func (b *outbox) abort(code int, report string, lost []*process) {
 	b.defeat = defeatOf(lost)
 	b.end(code, report)
 }

@@ -121,6 +121,25 @@ func (r *Root) past(f defeat) *Past {
 	return next
 }
 
+// Deployments are how many there were before; p may be nil.
+func (p *Past) Deployments() int {
+	if p == nil {
+		return 0
+	}
+	return p.Restart
+}
+
+// Why is why the last deployment has failed.
+func (p *Past) Why() string { return p.deaths[len(p.deaths)-1] }
+
+// Presumed is when a node is declared dead of which nothing is heard any more; zero: it was.
+func (r *Root) Presumed(n Node) time.Time {
+	if node := r.members.node(n); node != nil && !node.lost {
+		return node.due
+	}
+	return time.Time{}
+}
+
 // Leave has a node left out: nobody knows that all that ran there has ended. It is for whoever
 // has made p, before it is used.
 func (p *Past) Leave(n Node) {
