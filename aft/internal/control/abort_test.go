@@ -25,7 +25,7 @@ func (s *script) diedAt(p Proc, step int64) {
 func TestAbort(t *testing.T) {
 	s := fourAborting(t)
 	s.diedAt(2, 137)
-	require.Equal(t, End{Code: 137, GaveUp: true, Report: "the job is aborted (recovery policy ABORT)\nrank 2 on node n1: signal 9 at step 137"}, *s.end)
+	require.Equal(t, End{Code: 137, GaveUp: true, Report: "the job is aborted (recovery policy ABORT)\nrank 2 on node n1: signal 9 after step 137"}, *s.end)
 	require.Len(t, s.starts, 4)
 	require.Contains(t, s.kinds(), KindStop, "the others are killed")
 	require.NotContains(t, s.kinds(), KindRevoke)

@@ -63,9 +63,9 @@ func (p place) String() string {
 	case !p.known || p.step == NoStep:
 		return ""
 	case p.zone == 0:
-		return fmt.Sprintf(" at step %d", p.step)
+		return fmt.Sprintf(" after step %d", p.step)
 	}
-	return fmt.Sprintf(" at step %d of zone %d", p.step, p.zone)
+	return fmt.Sprintf(" after step %d of zone %d", p.step, p.zone)
 }
 
 // place is where a process was that has ended, as far as is known.
@@ -156,7 +156,7 @@ func (p *Past) where() string {
 	case p.furthest.step == NoStep:
 		return fmt.Sprintf("without getting beyond the beginning of zone %d", p.furthest.zone)
 	}
-	return "without getting beyond" + strings.TrimPrefix(place{p.furthest, true}.String(), " at")
+	return "without getting beyond" + strings.TrimPrefix(place{p.furthest, true}.String(), " after")
 }
 
 func (p *Past) report(what string) string { return listed(what+":", p.deaths) }

@@ -75,9 +75,9 @@ func TestDeployedAgain(t *testing.T) {
 	}
 	d.now.diedAt(1, 102)
 	require.Equal(t, `it was deployed again 2 times and has failed each time (--restarts):
-  1. rank 2 on node n1: signal 9 at step 100
-  2. rank 2 on node n1: signal 9 at step 101
-  3. rank 1 on node n0: signal 9 at step 102`, d.next())
+  1. rank 2 on node n1: signal 9 after step 100
+  2. rank 2 on node n1: signal 9 after step 101
+  3. rank 1 on node n0: signal 9 after step 102`, d.next())
 	require.Nil(t, d.cfg.Past)
 }
 
@@ -108,8 +108,8 @@ func TestFailuresAtTheSamePlace(t *testing.T) {
 		}
 	}
 	report := d.next()
-	require.Contains(t, report, "the job has failed 3 times in a row without getting beyond step 30: it is not deployed again (--max-repeats):\n  1. rank 0 on node n0: signal 9 at step 10\n")
-	require.Contains(t, report, "\n  6. rank 1 on node n0: signal 9 at step 29")
+	require.Contains(t, report, "the job has failed 3 times in a row without getting beyond step 30: it is not deployed again (--max-repeats):\n  1. rank 0 on node n0: signal 9 after step 10\n")
+	require.Contains(t, report, "\n  6. rank 1 on node n0: signal 9 after step 29")
 	require.Nil(t, d.cfg.Past)
 
 	d = deployed(t, 100, nodesOf(2, 0))
