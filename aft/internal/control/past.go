@@ -90,7 +90,7 @@ func (r *Root) Sequel(most int) (next *Past, report string) {
 	case next.stuck >= limit:
 		return nil, next.report(fmt.Sprintf("the job has failed %d times in a row %s: it is not deployed again (--max-repeats)", next.stuck, next.where()))
 	case next.Restart > most:
-		return nil, next.report(fmt.Sprintf("it was deployed again %d times and has failed each time (--restarts)", most))
+		return nil, next.report(fmt.Sprintf("the job has failed in all %d deployments (--restarts %d)", next.Restart, most))
 	case len(next.regular(r.cfg)) == 0:
 		return nil, next.report("no node is left to deploy the job on")
 	}

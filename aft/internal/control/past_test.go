@@ -74,7 +74,7 @@ func TestDeployedAgain(t *testing.T) {
 		require.Equal(t, 0, d.now.starts[0].Epoch, "signals reach it before it joins, as at any start")
 	}
 	d.now.diedAt(1, 102)
-	require.Equal(t, `it was deployed again 2 times and has failed each time (--restarts):
+	require.Equal(t, `the job has failed in all 3 deployments (--restarts 2):
   1. rank 2 on node n1: signal 9 after step 100
   2. rank 2 on node n1: signal 9 after step 101
   3. rank 1 on node n0: signal 9 after step 102`, d.next())
