@@ -80,6 +80,13 @@ func TestTheSamePlaceAgainAndAgain(t *testing.T) {
 	require.Equal(t, 137, r.code)
 	require.Len(t, deploymentsOf(t, r.stdout), 3)
 	require.ErrorContains(t, r.err, "the job has failed 3 times in a row without reporting a step (Zone.Step): it is not deployed again (--max-repeats):\n  1. rank 1 on")
+
+	r = run(t, fated(t, 2, 1, 100, "step:1", "step:0", "step:1"))
+	require.Len(t, deploymentsOf(t, r.stdout), 3)
+	require.ErrorContains(t, r.err, `the job has failed 3 times in a row without getting beyond step 42: it is not deployed again (--max-repeats):
+  1. rank 1 on node 0: signal: killed after step 42
+  2. rank 0 on node 0: signal: killed after step 42
+  3. rank 1 on node 0: signal: killed after step 42`)
 }
 
 // TestWhatIsNoReasonToDeployAgain: the code is that of the job, and nothing more is said.
@@ -225,6 +232,28 @@ exec cat > in`)
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
 	mark.NoneLeft(t)
+}
+
+// TestAgentWithACodeOfItsOwn: what that says of the daemon is not known, so its lease has to end; but
+// the host is there.
+func TestAgentWithACodeOfItsOwn(t *testing.T) {
+	cfg := onHosts(t, []string{script(t, `shift; "$@"; exit 3`)}, 2, "fated", "later:0", "end")
+	cfg.Hosts = []Host{{"alpha", 0}, {"beta", 0}}
+	cfg.Policy.Recovery, cfg.Restarts, cfg.Timing.Lease, cfg.Timing.Start = comm.Abort, 1, time.Second, 10*time.Second
+	began := time.Now()
+	r := run(t, cfg)
+	require.NoError(t, r.err, r.log)
+	require.Equal(t, "01--", deploymentsOf(t, r.stdout)[1])
+	require.Greater(t, time.Since(began), cfg.Timing.Lease)
+}
+
+// TestLinesOfTwoDeployments: an unfinished line of one is finished before those of the next.
+func TestLinesOfTwoDeployments(t *testing.T) {
+	cfg := Config{Program: "sh", Args: []string{"-c", `printf "deployment $CRAFT_RESTART"; test $CRAFT_RESTART = 1 || kill -9 $$`}, Ranks: 1, NoSignals: true, Restarts: 1}
+	cfg.Policy.Recovery = comm.Abort
+	r := run(t, cfg)
+	require.NoError(t, r.err)
+	require.Equal(t, "deployment 0\ndeployment 1\n", r.stdout)
 }
 
 // TestNothingIsLeftOfManyDeployments: neither processes nor files nor descriptors.

@@ -61,6 +61,12 @@ func fatedProgram(args []string) int {
 			beat(os.Getenv(fateVariable))
 		}
 		time.Sleep(time.Hour)
+	case what == "later": // leases are short ones soon after the start; the test only takes longer if not yet
+		time.Sleep(time.Second)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case what == "step": // is reported, and the last
+		say(control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: 1, Step: 42}})
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case what == "kill":
 		fmt.Println("last words")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -68,7 +74,7 @@ func fatedProgram(args []string) int {
 		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
 	case what == "agent": // of another node, and then this process
 		dir := os.Getenv(fateVariable)
-		// Its lease is a short one soon after the start; the test only takes longer if it is not yet.
+		// As of later.
 		for began := time.Now(); beaten(dir) < began.Add(time.Second).UnixNano(); time.Sleep(time.Millisecond) {
 		}
 		text, _ := os.ReadFile(filepath.Join(dir, "agent"))

@@ -99,7 +99,7 @@ func (r *root) watch(n *node) {
 		_ = os.RemoveAll(temporaryNodeDir(r.plan.job, n.id)) // the daemon has done it unless it was killed
 	}
 	r.mu.Lock()
-	n.unsure = !certain && n.spoken && (n.cmd.ProcessState == nil || !n.cmd.ProcessState.Success())
+	n.unsure, n.cut = n.doubt(certain)
 	r.mu.Unlock()
 	r.lost(n, why, certain)
 }
@@ -322,7 +322,7 @@ func (r *root) sequel() (next *control.Past, why string) {
 		return nil, why
 	}
 	for _, n := range r.nodes {
-		if n.unsure {
+		if n.cut {
 			next.Leave(n.id)
 		}
 	}

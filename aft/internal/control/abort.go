@@ -42,6 +42,6 @@ func (r *recovery) endAborted() {
 	for _, p := range lost {
 		code = max(code, p.code)
 	}
-	how := strings.Join(some(lost, (*process).obituary), "\n")
+	how := strings.Join(obituaries(lost), "\n")
 	r.out.abort(code, fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
 }

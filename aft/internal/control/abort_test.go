@@ -32,7 +32,7 @@ func TestAbort(t *testing.T) {
 
 	s = fourAborting(t)
 	s.do(s.r.Lost(s.now, 1, "off", true))
-	require.Equal(t, "the job is aborted (recovery policy ABORT)\nrank 2 on node n1: node lost: off\nrank 3 on node n1: node lost: off", s.end.Report)
+	require.Equal(t, "the job is aborted (recovery policy ABORT)\nranks 2, 3 on node n1: node lost: off", s.end.Report)
 	require.Equal(t, 1, s.end.Code)
 
 	s = fourAborting(t)

@@ -17,8 +17,6 @@ type deployment struct {
 	out     *outbox
 	members *membership
 	stops   *stopRequests
-	timing  Timing
-	size    int
 	cfg     RootConfig
 	ledger  ledger
 

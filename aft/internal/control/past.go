@@ -48,13 +48,34 @@ func defeatOf(lost []*process) *defeat {
 		}
 		f.lost = f.lost && (p.lost || p.silenced)
 	}
-	f.what = strings.Join(some(lost, (*process).obituary), "; ")
+	f.what = strings.Join(obituaries(lost), "; ")
 	return f
 }
 
-// obituary is who has failed, how and where.
-func (p *process) obituary() string {
-	return fmt.Sprintf("rank %d on node %s: %s%s", p.original, p.node.Name, p.reason, p.died)
+// obituaries tell who has failed, how and where; ranks to which the same has happened share one.
+func obituaries(lost []*process) []string {
+	type fate struct {
+		node   *node
+		reason string
+		died   place
+	}
+	var order []fate
+	ranks := make(map[fate][]*process)
+	for _, p := range lost {
+		f := fate{p.node, p.reason, p.died}
+		if ranks[f] == nil {
+			order = append(order, f)
+		}
+		ranks[f] = append(ranks[f], p)
+	}
+	return some(order, func(f fate) string {
+		who := "rank"
+		if len(ranks[f]) > 1 {
+			who = "ranks"
+		}
+		names := some(ranks[f], func(p *process) string { return fmt.Sprint(p.original) })
+		return fmt.Sprintf("%s %s on node %s: %s%s", who, strings.Join(names, ", "), f.node.Name, f.reason, f.died)
+	})
 }
 
 // String is the place for the end of a sentence.

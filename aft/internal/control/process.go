@@ -163,7 +163,7 @@ func only[T any](list []T, so func(T) bool) []T {
 }
 
 // some says of the first of a list what text does, and how many more there are.
-func some(list []*process, text func(p *process) string) []string {
+func some[T any](list []T, text func(T) string) []string {
 	const most = 16
 	var out []string
 	for _, p := range list[:min(len(list), most)] {

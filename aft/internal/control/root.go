@@ -33,7 +33,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
 	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
-	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats), cfg: cfg}
+	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, cfg: cfg, ledger: newLedger(cfg.Repeats)}
 	r.rendezvous = &rendezvous{
 		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, timing: cfg.Timing,
 		groups: groups{all: make(map[CommID]*group)}, ops: make(map[opKey]*operation),

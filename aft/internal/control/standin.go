@@ -53,13 +53,10 @@ func (p *Past) Gone(n Node) bool { return p != nil && p.gone[n] }
 
 // Where tells on which nodes a job goes on that is deployed again.
 func (r *Root) Where(p *Past) string {
-	var names []string
 	regular := p.regular(r.cfg)
-	for _, n := range regular {
-		names = append(names, r.cfg.Nodes[n].Name)
-	}
+	names := some(regular, func(n Node) string { return r.cfg.Nodes[n].Name })
 	text := "deployed again on node"
-	if len(names) > 1 {
+	if len(regular) > 1 {
 		text += "s"
 	}
 	return text + " " + strings.Join(names, ", ") + r.cfg.fewer(regular)
