@@ -60,7 +60,7 @@
 //
 // CRAFT_COMM_RECOVERY_POLICY or WithRecovery: NON-SHRINKING replaces the lost
 // processes, each with the rank of the one whose place it takes; SHRINKING goes
-// on with fewer ranks. CRAFT_COMM_SPAWN_POLICY or WithSpawn says where
+// on with fewer ranks; ABORT ends the job, which craft run --restarts deploys again. CRAFT_COMM_SPAWN_POLICY or WithSpawn says where
 // replacements run. Programs that keep their data through a failure call
 // Zone.Repair instead of returning.
 //

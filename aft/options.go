@@ -106,6 +106,8 @@ func (o options) validate() error {
 		return env.Invalid("CRAFT_COMM_RECOVERY_POLICY", string(o.Recovery))
 	case !slices.Contains(comm.SpawnPolicies(), o.Spawn):
 		return env.Invalid("CRAFT_COMM_SPAWN_POLICY", string(o.Spawn))
+	case o.through() && o.Recovery == comm.Abort:
+		return fmt.Errorf("%w: CRAFT_RECOVERY_DELAY=never is for bodies that run through failures, and with the recovery policy %s there is nothing behind one", ErrArgument, o.Recovery)
 	case o.RecoveryDelay < delay(Never):
 		return env.Invalid("CRAFT_RECOVERY_DELAY", o.RecoveryDelay.String())
 	case o.RecoveryGrace < delay(Never):

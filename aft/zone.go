@@ -36,15 +36,15 @@ func (z *Zone) Original() comm.OriginalRank { return z.present.Load().place.Orig
 // Node is the number of the node that this process runs on.
 func (z *Zone) Node() int { return z.present.Load().place.Node }
 
-// Epoch is the number of repairs of the job so far.
+// Epoch is the number of repairs of the job so far; that it was deployed again as a whole counts as one.
 func (z *Zone) Epoch() int { return z.present.Load().place.Epoch }
 
 // Replacement tells that this process was started in the place of one that
-// failed, and that this is its first attempt.
+// failed, or with all others when the job was deployed again, and that this is its first attempt.
 func (z *Zone) Replacement() bool { return z.present.Load().place.Replacement }
 
 // Change is the repair from which the present communicator comes, the same to
-// survivors and replacements; false before the first one of the zone.
+// survivors and replacements; false before the first one of the zone in this deployment.
 func (z *Zone) Change() (comm.Change, bool) {
 	c := z.present.Load().place.Change
 	if c == nil {

@@ -37,8 +37,9 @@ func (m inMemory) enter(r *storage.Record) {
 // tellEnded says on rank 0 what has ended with the last job, in one line: as far as its records
 // know, which do not if all its processes were killed at once. restored is nil if nothing was.
 func (st *starting) tellEnded(found survey, restored *container.Header) {
-	repairs, _ := st.comm.Session().Recovered()
-	if !st.root() || repairs > 0 || st.line.parent != nil {
+	at := st.comm.Session().Place()
+	deployed := at.Epoch == 0 || at.Replacement && at.Change == nil // for the first time, or again
+	if !st.root() || !deployed || st.line.parent != nil {
 		return
 	}
 	var last *storage.Record

@@ -7,12 +7,12 @@ type Place struct {
 	Comm     *Comm
 	Original OriginalRank
 	Node     int
-	Epoch    int // number of repairs before
+	Epoch    int // number of repairs before; that the job was deployed again counts as one
 	Zone     int // number of zones that have ended before
 	// ZoneErrors are those of them that ended with an error before this process was started.
 	ZoneErrors []ZoneError
 	// Replacement: the process was started in the place of one that failed, and
-	// has not run a body yet.
+	// has not run a body yet. So are all when the job was deployed again.
 	Replacement bool
 	// Change is the repair that Comm comes from; nil: before the first one of a zone, and in a process
 	// that was started by Spawn.
@@ -41,6 +41,8 @@ const (
 	Shrinking     = driver.Shrinking
 	NonShrinking  = driver.NonShrinking
 	GlobalRestart = driver.GlobalRestart
+	// Abort ends the job at the first failure, as MPI's default error handler does.
+	Abort = driver.Abort
 )
 
 // Recoveries are the names of all recovery policies.

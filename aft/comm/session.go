@@ -95,7 +95,7 @@ func (s *Session) OnRepair(f func(ctx context.Context) error) (remove func()) {
 // another job; "" if it has none.
 func (s *Session) JobName() string { return s.job }
 
-// Recovered is the number of repairs of the job so far, and how long this process has
+// Recovered is the number of repairs of the job so far (see Place.Epoch), and how long this process has
 // waited for those it was in (OH_rec).
 func (s *Session) Recovered() (repairs int, total time.Duration) {
 	return int(s.repairs.Load()), time.Duration(s.repairing.Load())

@@ -71,6 +71,13 @@ type Config struct {
 	// Repeats is how often a rank may fail in the same way without the job
 	// getting on; 3*Repeats+1 failures of any kind end it too. 0: 3.
 	Repeats int
+	// Restarts is how often the job is deployed again as a whole, on the nodes that are alive, when
+	// it has ended by a failure: by one with the policy comm.Abort, by one that could not be repaired
+	// with others. Repeats deployments in a row that have failed without getting on end it too.
+	// Ranks find the number of restarts before them in CRAFT_RESTART.
+	Restarts int
+	// RestartDelay is the time between two deployments.
+	RestartDelay time.Duration
 	// Timing: zero fields get defaults (lease 5s, period a tenth of it, start
 	// 30s, repair CRAFT_REPAIR_TIMEOUT or 15 minutes). Repair < 0: no limit.
 	Timing Timing

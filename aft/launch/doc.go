@@ -61,6 +61,9 @@
 // answer is written there and then where the connection takes it. Nothing under
 // the lock waits for another process.
 //
+// A job that is deployed again (Config.Restarts) has a root after the other. When one begins nothing
+// of the one before runs: the ends of all of its daemons were seen, or their leases have run out.
+//
 // The deployment is that of Reinit++ (Georgakoudis et al., section 3: a root, a
 // daemon per node, ranks).
 package launch

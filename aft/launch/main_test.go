@@ -90,6 +90,7 @@ var programs = map[string]func(args []string) int{
 	"babble":     babbleProgram,
 	"save":       saveProgram,
 	"scripted":   scriptedProgram,
+	"fated":      fatedProgram,
 }
 
 // whoAmI reads the first message of the daemon.

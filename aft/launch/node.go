@@ -29,8 +29,9 @@ type node struct {
 	last []string // lines of its diagnostics; their reader's, until that has ended
 	// broken is why its messages cannot be read; set by its reader.
 	broken error
-	// spoken: a message has come. Under the root's lock.
-	spoken bool
+	// spoken: a message has come. unsure: its process has ended in a way from which it does not
+	// follow that its ranks have; cut: it is not to be used again. Under the root's lock.
+	spoken, unsure, cut bool
 
 	mu     sync.Mutex
 	dead   bool // it was not started or has ended: its number is not to be used
@@ -141,6 +142,20 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 	n.errs.finish()
 	reading.Wait()
 	return n.exitReason(), certain
+}
+
+// lostConnection is the exit code of ssh for what is its own error.
+const lostConnection = 255
+
+// doubt is what the end of the process leaves open where the root was not certain about its ranks: an
+// agent may have a code of its own for that of its daemon, and if it was killed, or has lost its
+// connection, nobody has heard of the end of that.
+func (n *node) doubt(certain bool) (unsure, cut bool) {
+	state := n.cmd.ProcessState
+	if certain || !n.spoken || state != nil && state.Success() {
+		return false, false
+	}
+	return true, state == nil || !state.Exited() || state.ExitCode() == lostConnection
 }
 
 func (n *node) markDead() {

@@ -50,7 +50,11 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 	removeDeadNodeDirs(time.Now())
 	dir = temporaryNodeDir(s.Job, s.Node)
 	// Mkdir, and not MkdirAll: nobody else may have made it.
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	err = os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) && removeDeadDir(dir) { // an earlier deployment of the job has left it
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
 		return "", nil, err
 	}
 	// The lock ends with this process. Where there are no locks nobody gets one,
@@ -81,17 +85,28 @@ func removeDeadNodeDirs(now time.Time) {
 	names, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern)) // an error is one of a strange TMPDIR
 	for _, name := range names {
 		info, err := os.Lstat(name)
-		if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < justMade {
-			continue
-		}
-		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-			continue
-		}
-		if lock, err := lockDir(name); err == nil {
-			_ = os.RemoveAll(name)
-			_ = lock.Close() // nothing was written
+		if err == nil && now.Sub(info.ModTime()) >= justMade {
+			removeDeadDir(name)
 		}
 	}
+}
+
+// removeDeadDir removes the directory of a node whose daemon has ended, and reports whether it has.
+func removeDeadDir(name string) bool {
+	info, err := os.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	lock, err := lockDir(name)
+	if err != nil {
+		return false
+	}
+	err = os.RemoveAll(name)
+	_ = lock.Close() // nothing was written
+	return err == nil
 }
 
 // lockDir locks a directory against other processes until the file is closed.

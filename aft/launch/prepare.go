@@ -58,6 +58,14 @@ func prepare(cfg Config) (*plan, error) {
 	if cfg.SpareNodes < 0 {
 		return nil, fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", cfg.SpareNodes)
 	}
+	switch {
+	case cfg.Restarts < 0:
+		return nil, fmt.Errorf("--restarts %d: it is a number of times, 0 or more", cfg.Restarts)
+	case cfg.RestartDelay < 0:
+		return nil, fmt.Errorf("--restart-delay %v: it must not be negative", cfg.RestartDelay)
+	case cfg.RestartDelay > 0 && cfg.Restarts == 0:
+		return nil, fmt.Errorf("--restart-delay %v: it needs --restarts", cfg.RestartDelay)
+	}
 	if err := errors.Join(p.setDefaults(), p.setTiming(), p.setPolicy()); err != nil {
 		return nil, err
 	}
@@ -227,12 +235,12 @@ func (p *plan) findProgram() error {
 }
 
 // rootConfig is the job for the state machine.
-func (p *plan) rootConfig() control.RootConfig {
+func (p *plan) rootConfig(past *control.Past) control.RootConfig {
 	cfg := control.RootConfig{
-		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats,
+		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats, Past: past,
 		Setup: control.Setup{
 			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
-			Dir: osstring.String(p.Dir), Env: osstring.From(p.environ()),
+			Dir: osstring.String(p.Dir), Env: osstring.From(append(p.environ(), fmt.Sprintf("%s=%d", env.Restart, past.Deployments()))),
 		},
 	}
 	for _, n := range p.nodes {

@@ -21,8 +21,8 @@ type root struct {
 	log     logqueue.Logger // nothing waits for its output
 	starter *starter
 	streams [2]*printer
-	nodes   []*node
-	watched sync.WaitGroup // one for each node
+	nodes   map[control.Node]*node // but those that are gone
+	watched sync.WaitGroup         // one for each node
 
 	mu        sync.Mutex
 	machine   *control.Root
@@ -30,29 +30,36 @@ type root struct {
 	due       time.Time // when timer was to fire
 	originals map[control.Proc]control.Original
 	end       *control.End
-	ended     chan struct{} // closed when end is set
-	cutOff    []*time.Timer // after the end: for nodes that are not heard of
-	kills     impatience    // SIGINT and SIGTERM so far
-	unread    bool          // output has met a broken pipe
-	abandoned chan struct{} // closed when no output is to be waited for any more
+	ended     chan struct{}                // closed when end is set
+	cutOff    map[control.Node]*time.Timer // after the end: for nodes that are not heard of
+	kills     impatience                   // SIGINT and SIGTERM so far
+	unread    bool                         // output has met a broken pipe
+	abandoned chan struct{}                // closed when no output is to be waited for any more
 }
 
-func newRoot(p *plan) (*root, error) {
-	machine, err := control.NewRoot(p.rootConfig())
+// newRoot is that of a deployment; past is nil for the first one.
+func newRoot(p *plan, past *control.Past) (*root, error) {
+	machine, err := control.NewRoot(p.rootConfig(past))
 	if err != nil {
 		return nil, configError(err)
 	}
 	r := &root{
 		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
 		originals: make(map[control.Proc]control.Original), ended: make(chan struct{}), abandoned: make(chan struct{}),
+		nodes: make(map[control.Node]*node), cutOff: make(map[control.Node]*time.Timer),
 	}
-	for id := range p.nodes {
-		n, err := newNode(p, control.Node(id))
+	r.timer = time.AfterFunc(time.Hour, func() { r.do((*control.Root).Tick) })
+	for i := range p.nodes {
+		id := control.Node(i)
+		if past.Gone(id) {
+			continue
+		}
+		n, err := newNode(p, id)
 		if err != nil {
 			r.release()
 			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w%s", len(p.nodes), err, limitHint(err))
 		}
-		r.nodes = append(r.nodes, n)
+		r.nodes[id] = n
 	}
 	r.streams = [2]*printer{
 		newPrinter(p.Stdout, "standard output", p.TagOutput, r.outputLost()),
@@ -64,7 +71,6 @@ func newRoot(p *plan) (*root, error) {
 // run runs the job to its end.
 func (r *root) run(ctx context.Context) control.End {
 	r.mu.Lock()
-	r.timer = time.AfterFunc(time.Hour, func() { r.do((*control.Root).Tick) })
 	r.perform(r.machine.Begin(time.Now()))
 	r.arm()
 	r.mu.Unlock()
@@ -92,6 +98,9 @@ func (r *root) watch(n *node) {
 	if n.Local && n.path == "" {
 		_ = os.RemoveAll(temporaryNodeDir(r.plan.job, n.id)) // the daemon has done it unless it was killed
 	}
+	r.mu.Lock()
+	n.unsure, n.cut = n.doubt(certain)
+	r.mu.Unlock()
 	r.lost(n, why, certain)
 }
 
@@ -254,7 +263,7 @@ func (r *root) finishWith(end control.End) {
 	r.end = &end
 	r.timer.Stop()
 	for _, n := range r.nodes {
-		r.cutOff = append(r.cutOff, time.AfterFunc(r.patience(), n.fence))
+		r.cutOff[n.id] = time.AfterFunc(r.patience(), n.fence)
 		if !n.spoken {
 			n.fence()
 		}
@@ -298,10 +307,42 @@ func (r *root) finish() error {
 }
 
 func (r *root) release() {
+	r.timer.Stop()
 	for _, n := range r.nodes {
 		n.release()
 	}
 	r.starter.close()
+}
+
+// sequel is what the next deployment begins with, when all has ended here; nil: there is none, and
+// why tells more of that than the end.
+func (r *root) sequel() (next *control.Past, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unread { // nobody is there who would want it
+		return nil, ""
+	}
+	if next, why = r.machine.Sequel(r.plan.Restarts); next == nil {
+		return nil, why
+	}
+	for _, n := range r.nodes {
+		if n.cut {
+			next.Leave(n.id)
+		}
+	}
+	return next, ""
+}
+
+// quiet is when nothing of this deployment runs any more: nodes whose end was not seen have leases.
+func (r *root) quiet() (at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.nodes {
+		if due := r.machine.Presumed(n.id); n.unsure && due.After(at) {
+			at = due
+		}
+	}
+	return at
 }
 
 // signal is a signal that this process has got.

@@ -14,7 +14,8 @@ import (
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
 // (ErrJob), or that output could not be written (ErrOutput; code 1, but 0 where that of
 // standard error alone is lost, and 141 where a pipe has lost its reader and nothing else has
-// asked for the end). When ctx ends, the job is killed. When Run returns, no process of
+// asked for the end). A job that is deployed again (Config.Restarts) has the code of the last
+// deployment. When ctx ends, the job is killed. When Run returns, no process of
 // the job is left, unless the user has asked four times to end it and the system still held
 // up the start of one.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
@@ -28,7 +29,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if err != nil {
 		return exitUsage, configError(err)
 	}
-	r, err := newRoot(p)
+	d, err := newDeployments(p)
 	switch {
 	case errors.Is(err, ErrConfig):
 		return exitUsage, err
@@ -37,20 +38,20 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	}
 	stop := func() {}
 	if !cfg.NoSignals {
-		stop = catchSignals(r.signal)
+		stop = catchSignals(d.signal)
 	}
-	end := r.run(ctx)
-	lost := r.finish()
+	code, report, err := d.run(ctx)
 	stop()
-	code = r.exitCode()
 	switch {
-	case end.Report != "":
-		return code, &reported{end.Report, ErrJob, lost}
-	case lost != nil:
-		if code == exitOK && r.streams[0].err != nil { // results; who only lacks diagnostics has them
+	case err != nil:
+		return code, err
+	case report != "":
+		return code, &reported{report, ErrJob, d.lost}
+	case d.lost != nil:
+		if code == exitOK && d.lostResults { // who only lacks diagnostics has them
 			code = exitFailed
 		}
-		return code, fmt.Errorf("%w: %w", ErrOutput, lost)
+		return code, fmt.Errorf("%w: %w", ErrOutput, d.lost)
 	}
 	return code, nil
 }

@@ -35,7 +35,8 @@ func TestMessageThatCannotBeSent(t *testing.T) {
 
 	r := &root{plan: &plan{}, log: discard, timer: time.NewTimer(time.Hour), ended: make(chan struct{})}
 	r.plan.Timing.Lease = time.Hour // after it nodes are fenced
-	r.nodes = []*node{{pipes: pipes{box: box()}, spoken: true}}
+	r.nodes = map[control.Node]*node{0: {pipes: pipes{box: box()}, spoken: true}}
+	r.cutOff = make(map[control.Node]*time.Timer)
 	r.perform([]control.Action{{Send: &control.Send{Message: long}}, {Send: &control.Send{Message: long}}})
 	require.NotNil(t, r.end)
 	require.Contains(t, r.end.Report, "a message to the daemon of node 0")

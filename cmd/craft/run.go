@@ -40,10 +40,13 @@ SIGUSR2 are forwarded to all ranks; the third SIGINT or SIGTERM kills the job.
 When nobody reads the output any more the ranks get SIGTERM.
 Nothing is left behind when the job ends, or when this command is killed.
 
+A job that has ended by a failure is deployed again with --restarts, and goes on from its
+newest checkpoint; not when it was asked to end, or has ended with an error of its own.
+
 Exit codes: 0 when all ranks ended with 0, recoveries included; else the largest
 code of a rank (128+n: killed by signal n); 1 when the job was given up, or
 standard output could not be written; 141 when nobody reads it any more; 2 wrong
-usage.`,
+usage. With the policy ABORT the code is that of the rank that has failed.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
   craft run -n 8 --nodes 4 --spare-nodes 1 --spawn NO-REUSE -- ./lanczos -json
   craft run -n 4 --hosts a,b:2,c ./program
@@ -89,6 +92,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.Timing.Lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
 	flags.DurationVar(&f.Timing.Repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; they are named when half of it is over; 0: for ever (CRAFT_REPAIR_TIMEOUT)")
 	flags.IntVar(&f.Repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
+	flags.IntVar(&f.Restarts, "restarts", 0, "deploy the job again as a whole, so many times, when it has ended by a failure: with --recovery ABORT by any, else by one that could not be repaired; --max-repeats failures in a row at the same place end it earlier")
+	flags.DurationVar(&f.RestartDelay, "restart-delay", 0, "time between two deployments")
 	flags.BoolVar(&f.TagOutput, "tag-output", false, "put the rank before each line: [0] ...")
 	flags.StringVar(&f.NodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
@@ -137,6 +142,12 @@ func (f *runFlags) check(given func(string) bool) error {
 		return fmt.Errorf("--spare-nodes %d: it is a number of nodes, 0 or more", f.SpareNodes)
 	case f.SpareRanks < 0:
 		return fmt.Errorf("--spare-ranks %d: it is a number of processes, 0 or more", f.SpareRanks)
+	case f.Restarts < 0:
+		return fmt.Errorf("--restarts %d: it is a number of times, 0 or more", f.Restarts)
+	case f.RestartDelay < 0:
+		return fmt.Errorf("--restart-delay %v: it must not be negative", f.RestartDelay)
+	case given("restart-delay") && f.Restarts == 0:
+		return fmt.Errorf("--restart-delay %v: it needs --restarts", f.RestartDelay)
 	case given("heartbeat") && t.Period <= 0:
 		return fmt.Errorf("--heartbeat %v: it must be positive", t.Period)
 	case given("lease") && t.Lease <= 0:

@@ -44,7 +44,8 @@ usage.
 
 With -np the ranks are processes, and the job survives when some of them are
 killed: the others go on from the newest checkpoint, with replacements or, with
--recovery SHRINKING, without. -kill and -kill-node show it. The same program runs
+-recovery SHRINKING, without; with -recovery ABORT -restarts 3 all are started
+again. -kill and -kill-node show it. The same program runs
 under craft run, on one machine or several. With -levels most checkpoints stay on
 the nodes, with copies or parity on other nodes, and survive the loss of nodes.
 

@@ -21,6 +21,8 @@ const (
 	// given policies.
 	RecoveryPolicy = Prefix + "_COMM_RECOVERY_POLICY"
 	SpawnPolicy    = Prefix + "_COMM_SPAWN_POLICY"
+	// Restart is how often the job was deployed again.
+	Restart = Prefix + "_RESTART"
 	// RepairTimeout is for the launcher.
 	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )

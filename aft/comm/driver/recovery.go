@@ -18,6 +18,8 @@ type RecoveryPolicy struct {
 	// AtDetection: who decides begins with the repair as soon as a process has failed: what
 	// all others do ends at once, and replacements are started, before any of them has come.
 	AtDetection bool
+	// Aborts: nothing is repaired, the failure of a process ends the job.
+	Aborts bool
 }
 
 // Damage is what a repair has to deal with.
@@ -35,6 +37,8 @@ const (
 	Shrinking     Recovery = "SHRINKING"
 	NonShrinking  Recovery = "NON-SHRINKING"
 	GlobalRestart Recovery = "GLOBAL-RESTART"
+	// Abort ends the job at the first failure, as MPI's default error handler does.
+	Abort Recovery = "ABORT"
 )
 
 // Recoveries are all policies. A new one is added here, and its name to the values of
@@ -43,6 +47,7 @@ var Recoveries = []RecoveryPolicy{
 	{Name: Shrinking, Replaced: func(Damage) []int { return nil }},
 	{Name: NonShrinking, Replaced: func(d Damage) []int { return d.Lost }},
 	{Name: GlobalRestart, Replaced: func(d Damage) []int { return d.Lost[:min(len(d.Lost), d.Slots)] }, AtDetection: true},
+	{Name: Abort, Replaced: func(Damage) []int { return nil }, Aborts: true},
 }
 
 // RecoveryNames are the names of all policies.

@@ -43,6 +43,9 @@ type RootConfig struct {
 	SpareRanks int
 	// Repeats: see The ledger in the package's documentation; at most MaxRepeats. 0: 3.
 	Repeats int
+	// Past is that of a job that is deployed again; nil: this is the first deployment. Nodes that
+	// are gone take no part, and others that do not report are left out.
+	Past *Past
 }
 
 // NoLease is a Timing.Lease of jobs in which nobody can be silent: it never ends, and no

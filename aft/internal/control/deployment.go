@@ -17,8 +17,7 @@ type deployment struct {
 	out     *outbox
 	members *membership
 	stops   *stopRequests
-	timing  Timing
-	size    int
+	cfg     RootConfig
 	ledger  ledger
 
 	launched  bool      // the first processes were started
@@ -44,7 +43,7 @@ func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolic
 	}
 	n := d.place(p, policy)
 	if n == nil {
-		d.out.end(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason))
+		d.out.giveUp(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason), []*process{p})
 		return nil
 	}
 	q := d.members.enlist(now, p.original, n)
@@ -60,7 +59,7 @@ func (d *deployment) enter(now time.Time, p *process, epoch int) bool {
 		var report string
 		delay, report = d.ledger.enter(p, epoch, d.members.world == nil)
 		if report != "" {
-			d.out.end(1, report)
+			d.out.giveUp(1, report, []*process{p})
 			return false
 		}
 		why = "losses follow one another without progress"

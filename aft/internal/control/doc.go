@@ -125,4 +125,16 @@
 // Programs that report no steps get three times as many attempts of each kind; not so
 // before the first world. One rank that ends Repeats times because the job was asked to, as it
 // seems, while others wait for it, ends the job whatever its progress.
+//
+// # Abort and restart
+//
+// With a policy that Aborts the root ends the job at the first failure. While the job was asked to end
+// it waits for those who may be about to, unless somebody asks for a repair.
+//
+// A job that has ended by a failure may be deployed again, by a new Root that begins with what
+// Sequel of the old one has made: the Past. The ledger goes on, and so does the epoch: the first
+// world is that of a repair in which all ranks were replaced. Nodes that were lost keep their
+// numbers and take no part; spare ones take their places, and those that cannot be started are left out. Failures
+// without progress count by deployments, whoever has failed: RootConfig.Repeats in a row are the
+// end. It is not deployed again once it was asked to end, nor if its processes have ended as they wanted to.
 package control

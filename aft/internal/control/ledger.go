@@ -100,13 +100,17 @@ func lossDelay(n int) time.Duration {
 }
 
 func (l *ledger) report(what, flag string, list []string) string {
-	const most = 16 // the newest
-	var b strings.Builder
-	b.WriteString(what)
 	if l.best.step != NoStep {
-		fmt.Fprintf(&b, " and the job did not get beyond step %d", l.best.step)
+		what += fmt.Sprintf(" and the job did not get beyond step %d", l.best.step)
 	}
-	fmt.Fprintf(&b, "; nothing is started again%s:", flag)
+	return listed(fmt.Sprintf("%s; nothing is started again%s:", what, flag), list)
+}
+
+// listed is a heading with the newest of a list.
+func listed(heading string, list []string) string {
+	const most = 16
+	var b strings.Builder
+	b.WriteString(heading)
 	skip := max(0, len(list)-most)
 	if skip > 0 {
 		fmt.Fprintf(&b, "\n  %d before", skip)

@@ -33,6 +33,7 @@ func (m *membership) exits(now time.Time, n *node, list []Exit) {
 // exit tells how p has ended: see the package's documentation.
 func (m *membership) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.evicted, p.panicked = e.Signal, e.Fenced, e.Evicted, e.Panic != ""
+	p.died = place{progress{e.Zone, e.Step}, true}
 	signal, forwarded := m.stops.forwarded[e.Signal]
 	asked := now.Add(-max(e.Ago, 0))
 	if !p.outlived.IsZero() && p.outlived.Before(asked) { // that was its end
@@ -106,10 +107,15 @@ func (m *membership) fence(p *process, why string) {
 	}
 }
 
-// loseSpare: a spare node that has not reported never will, and the job goes without it.
+// loseSpare: a spare node that has not reported never will, and the job goes without it. So it does
+// without any node when it is deployed again.
 func (m *membership) loseSpare(n *node, why string) {
 	n.lost, n.why = true, why
-	m.out.note(slog.LevelWarn, "a spare node could not be started", "node", n.Name, "reason", why)
+	what := "a spare node could not be started"
+	if !n.Spare {
+		what = "a node could not be started again: the job does without it"
+	}
+	m.out.note(slog.LevelWarn, what, "node", n.Name, "reason", why)
 }
 
 // declareLost: a node is dead, and so is all that ran there.

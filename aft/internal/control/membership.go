@@ -118,7 +118,13 @@ func (m *membership) endNormally() {
 	for _, p := range m.latest {
 		code = max(code, p.counts())
 	}
+	m.out.defeat = defeatOf(m.failures())
 	m.out.stop(End{Code: code, Report: strings.Join(m.losses(), "\n")})
+}
+
+// failures are the ranks that have failed and that nothing has dealt with.
+func (m *membership) failures() []*process {
+	return only(m.latest, func(p *process) bool { return p.state == failed && !p.handled })
 }
 
 // losses tells how the ranks have ended that have not ended well.

@@ -1,12 +1,18 @@
 package control
 
-import "log/slog"
+import (
+	"log/slog"
+	"strings"
+)
 
 // outbox is what the root wants done. Behind the end of the job nothing comes into it.
 type outbox struct {
 	nodes []*node
 	list  []Action
 	ended bool
+	// defeat is why another deployment may follow; nil: the job has ended as it wanted to, or would
+	// end in the same way again.
+	defeat *defeat
 }
 
 func (b *outbox) send(n *node, m Message) {
@@ -45,6 +51,22 @@ func (b *outbox) fence(n *node) { b.put(Action{Fence: &n.id}) }
 // end gives the job up.
 func (b *outbox) end(code int, report string) {
 	b.stop(End{Code: code, Report: report, GaveUp: true})
+}
+
+// giveUp is end because of processes that have failed, which another deployment may do without.
+func (b *outbox) giveUp(code int, report string, lost []*process) {
+	if b.defeat = defeatOf(lost); b.defeat != nil {
+		why, _, _ := strings.Cut(report, "\n")
+		why, _, _ = strings.Cut(why, ";")
+		b.defeat.what += " (" + why + ")"
+	}
+	b.end(code, report)
+}
+
+// abort is end because of processes that have failed, whom the report names.
+func (b *outbox) abort(code int, report string, lost []*process) {
+	b.defeat = defeatOf(lost)
+	b.end(code, report)
 }
 
 // stop stops everything.

@@ -61,7 +61,8 @@ type ending struct {
 	evicted bool
 	reason  string // for people
 	cause   string // the same for the same kind of failure: for the ledger
-	handled bool   // the job has dealt with its failure
+	died    place
+	handled bool // the job has dealt with its failure
 }
 
 // presumption is that a process has left, as it seems until patience ends: see presume.
@@ -157,8 +158,8 @@ func (e Exit) jobCode() int {
 }
 
 // only are those of a list that are so; the list stays as it is.
-func only(list []*process, so func(p *process) bool) []*process {
-	var out []*process
+func only[T any](list []T, so func(T) bool) []T {
+	var out []T
 	for _, p := range list {
 		if so(p) {
 			out = append(out, p)
@@ -168,7 +169,7 @@ func only(list []*process, so func(p *process) bool) []*process {
 }
 
 // some says of the first of a list what text does, and how many more there are.
-func some(list []*process, text func(p *process) string) []string {
+func some[T any](list []T, text func(T) string) []string {
 	const most = 16
 	var out []string
 	for _, p := range list[:min(len(list), most)] {

@@ -143,6 +143,12 @@ func (s *sim) check() {
 		}
 	case s.over: // a process was lost between the end of the zone and its own
 		return
+	case driver.RecoveryOf(s.cfg.Policy.Recovery).Aborts:
+		if s.named == nil || *s.named == s.cfg.Policy {
+			require.Contains(s.t, s.end.Report, "aborted")
+		}
+		require.NotNil(s.t, s.root.out.defeat)
+		return
 	case !s.replacesAll():
 		require.Contains(s.t, s.end.Report, "no rank is left")
 		return

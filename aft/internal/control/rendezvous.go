@@ -36,8 +36,11 @@ func (r *rendezvous) makeWorld(now time.Time) {
 	heard := only(g.members, func(p *process) bool { return !r.stops.missed(p) })
 	late := only(g.members, r.stops.missed)
 	r.members.introduce(g.members)
-	r.out.sendTo(heard, Message{Kind: KindMade, Made: &Made{New: g.record()}})
-	r.out.sendTo(late, Message{Kind: KindMade, Made: &Made{New: g.record(), Stops: r.stops.ask(now, late)}})
+	first := Made{New: g.record(), Epoch: r.epoch, Replacement: r.epoch > 0}
+	r.out.sendTo(heard, Message{Kind: KindMade, Made: &first})
+	second := first
+	second.Stops = r.stops.ask(now, late)
+	r.out.sendTo(late, Message{Kind: KindMade, Made: &second})
 }
 
 func (r *rendezvous) newWorld(members []*process) *group {

@@ -25,6 +25,10 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
+		if driver.RecoveryOf(policy.Recovery).Aborts && len(r.members.failures()) > 0 { // ranks had named another one
+			r.endAborted()
+			return true
+		}
 	}
 	if !r.repairPresumed(now, o.group, cmp.Or(o.spawn, o.group.ahead)) {
 		return false

@@ -33,7 +33,7 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
 	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
-	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, timing: cfg.Timing, size: cfg.Size, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
+	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, cfg: cfg, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
 	r.rendezvous = &rendezvous{
 		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, timing: cfg.Timing,
 		groups: groups{all: make(map[CommID]*group)}, ops: make(map[opKey]*operation),
@@ -41,6 +41,9 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	r.recovery = &recovery{out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, meet: r.rendezvous,
 		policy: complete(cfg.Policy, driver.Policy{Recovery: driver.NonShrinking, Spawn: driver.NoReuse})}
 	r.rendezvous.renew = r.recovery.renew
+	if cfg.Past != nil {
+		r.goOn(*cfg.Past)
+	}
 	return r, nil
 }
 
@@ -48,8 +51,10 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 func (r *Root) Begin(now time.Time) []Action {
 	r.members.began = now
 	hosts := make(map[string]bool)
-	for _, n := range r.cfg.Nodes {
-		hosts[n.Host] = true
+	for _, n := range r.members.nodes {
+		if n.reachable() {
+			hosts[n.Host] = true
+		}
 	}
 	for _, n := range r.members.nodes {
 		s := r.cfg.Setup
@@ -143,6 +148,8 @@ func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action
 		why = n.why + " (" + why + ")"
 	}
 	switch {
+	case !r.deploy.launched && r.cfg.Past != nil:
+		r.deploy.leaveOut(now, n, why)
 	case !r.deploy.launched && !n.Spare:
 		n.broken = true
 		r.out.end(1, fmt.Sprintf("node %s could not be started: %s", n.Name, why))
@@ -227,6 +234,9 @@ func (r *Root) settle(now time.Time) {
 		return
 	}
 	r.deploy.retry = time.Time{}
+	if r.recovery.abort(now) {
+		return
+	}
 	switch {
 	case r.members.world != nil:
 		r.recovery.settle(now)
@@ -240,7 +250,7 @@ func (r *Root) settle(now time.Time) {
 
 func (r *Root) daemonError(n *node, e Error) {
 	switch {
-	case e.Ends:
+	case e.Ends || r.cfg.Past != nil && !n.ready:
 		// For when its end is seen. What the root has fenced it for comes before.
 		n.why = cmp.Or(n.why, e.Text)
 	case r.members.world == nil:

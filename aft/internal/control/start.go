@@ -19,7 +19,7 @@ func (d *deployment) ready(now time.Time, n *node, m Ready) {
 		return
 	}
 	n.ready, n.program, n.path = true, m.Program, m.Path
-	n.heard, n.due = now, now.Add(d.members.lease(now)+d.timing.Margin)
+	n.heard, n.due = now, now.Add(d.members.lease(now)+d.cfg.Timing.Margin)
 	d.launch(now)
 }
 
@@ -30,19 +30,22 @@ func (d *deployment) launch(now time.Time) {
 		return
 	}
 	for _, n := range d.members.nodes {
-		if !n.ready && !(n.Spare && !n.reachable()) {
+		if !n.ready && !((n.Spare || d.cfg.Past != nil) && !n.reachable()) {
 			return
 		}
 	}
 	if d.differentPrograms() {
 		return
 	}
-	where := blocks(d.size, d.members.nodes)
+	if d.cfg.Past != nil {
+		d.standIn(d.cfg)
+	}
+	where := blocks(d.cfg.Size, d.members.nodes)
 	if where == nil {
-		d.out.end(1, fmt.Sprintf("no nodes are left for %d ranks", d.size))
+		d.out.end(1, fmt.Sprintf("no nodes are left for %d ranks", d.cfg.Size))
 		return
 	}
-	d.launched, d.members.latest = true, make([]*process, d.size)
+	d.launched, d.members.latest = true, make([]*process, d.cfg.Size)
 	var first []*process
 	for i, n := range where {
 		first = append(first, d.members.enlist(now, Original(i), n))
@@ -123,7 +126,7 @@ func (d *deployment) settle(now time.Time, policy driver.SpawnPolicy) bool {
 	case joined > 0 && plain != nil: // they wait for one that will never come
 		d.out.end(max(plain.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
 			plain.original, plain.node.Name, plain.code))
-	case joined == d.size:
+	case joined == d.cfg.Size:
 		return true
 	case (plain != nil || !d.restartFirst(now, policy)) && !d.out.ended && !d.members.anybody():
 		d.members.endNormally()
@@ -145,10 +148,10 @@ func (d *deployment) restartFirst(now time.Time, policy driver.SpawnPolicy) bool
 }
 
 func (d *deployment) startLimit() time.Time {
-	if d.launched || d.timing.Start == 0 || d.members.began.IsZero() {
+	if d.launched || d.cfg.Timing.Start == 0 || d.members.began.IsZero() {
 		return time.Time{}
 	}
-	return d.members.began.Add(d.timing.Start)
+	return d.members.began.Add(d.cfg.Timing.Start)
 }
 
 // tickStart ends a job whose nodes do not report. It begins without spare ones, which nobody
@@ -157,11 +160,11 @@ func (d *deployment) tickStart(now time.Time) {
 	if !isDue(now, d.startLimit()) {
 		return
 	}
-	why := fmt.Sprintf("has not reported within %v", d.timing.Start)
+	why := fmt.Sprintf("has not reported within %v", d.cfg.Timing.Start)
 	for _, n := range d.members.nodes {
 		switch {
 		case n.ready || !n.reachable():
-		case n.Spare:
+		case n.Spare || d.cfg.Past != nil:
 			d.out.fence(n)
 			d.members.loseSpare(n, "it "+why)
 		default:

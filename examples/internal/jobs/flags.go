@@ -24,6 +24,7 @@ type Flags struct {
 	Processes  int                  // -np; 0: this process is not a root
 	Nodes      int                  // -nodes
 	Spare      int                  // -spare-nodes
+	Restarts   int                  // -restarts
 	Policy     string               // -levels; "": everything on the parallel file system
 	CPPath     string               // -cp-path
 	Fresh      bool                 // -fresh

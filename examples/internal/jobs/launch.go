@@ -27,7 +27,8 @@ func (c *Flags) RegisterRanks(f *flag.FlagSet) {
 	f.IntVar(&c.Processes, "np", 0, "`number` of ranks that share the work, as processes that this one starts: they survive\nthe failure of others (craft run does the same for any program, also on other machines)")
 	f.IntVar(&c.Nodes, "nodes", 1, "with -np: divide the ranks into `k` virtual nodes, each of which can fail as a whole")
 	f.IntVar(&c.Spare, "spare-nodes", 0, "with -np: keep `k` virtual nodes more for replacements")
-	f.Func("recovery", "when a process has failed: SHRINKING `policy`, go on with fewer; NON-SHRINKING, replace it\n(default $CRAFT_COMM_RECOVERY_POLICY, or else NON-SHRINKING)", func(text string) error {
+	f.IntVar(&c.Restarts, "restarts", 0, "with -np: start all ranks again when the job has ended by a failure, at most so many `times`")
+	f.Func("recovery", "when a process has failed: SHRINKING `policy`, go on with fewer; NON-SHRINKING, replace it; ABORT, end\n(default $CRAFT_COMM_RECOVERY_POLICY, or else NON-SHRINKING)", func(text string) error {
 		return oneOf(&c.recovery, text, comm.Recoveries())
 	})
 	f.Func("spawn", "REUSE `policy`: replace a process on its node if that is alive; NO-REUSE: on spare nodes if there are any\n(default $CRAFT_COMM_SPAWN_POLICY, or else NO-REUSE)", func(text string) error {
@@ -55,8 +56,10 @@ func (c *Flags) checkRanks(set map[string]bool) error {
 		return fmt.Errorf("-nodes %d: it must be 1 to %d", c.Nodes, most)
 	case c.Spare < 0 || c.Spare > most:
 		return fmt.Errorf("-spare-nodes %d: it must be 0 to %d", c.Spare, most)
+	case c.Restarts < 0:
+		return fmt.Errorf("-restarts %d: it must be 0 or more", c.Restarts)
 	}
-	for _, name := range []string{"nodes", "spare-nodes"} {
+	for _, name := range []string{"nodes", "spare-nodes", "restarts"} {
 		if set[name] && c.Processes == 0 {
 			return fmt.Errorf("-%s goes with -np; craft run has a flag of the same name", name)
 		}
@@ -88,7 +91,7 @@ func (c *Flags) Launch(ctx context.Context, log *slog.Logger, stderr io.Writer) 
 	code, started, err := launch.Self(ctx, c.Processes, func(l *launch.Config) {
 		l.Nodes, l.SpareNodes, l.NodePath = c.Nodes, c.Spare, c.base()
 		l.Policy = comm.Policy{Recovery: c.recovery, Spawn: c.spawn}
-		l.Logger = log
+		l.Restarts, l.Logger = c.Restarts, log
 	})
 	told := code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM) // to end, and rank 0 has said how it did
 	if err != nil && !(errors.Is(err, launch.ErrJob) && told) {
