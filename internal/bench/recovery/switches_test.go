@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/bench/program"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // switches counts the context switches of all processes of the job in one operation, from those that all ranks
@@ -78,17 +79,22 @@ var kinds = []string{"ranks", "daemons", "the root"}
 
 // jobSwitches are those of ranks, their daemons, and the root, so far.
 func jobSwitches(ranks []int) (sum [3]int, err error) {
-	of := map[int]int{}
+	of := make(map[int]int)
 	for _, rank := range ranks {
-		daemon, err := parent(rank)
-		if err != nil {
-			return sum, err
+		of[rank] = 0
+		for pid := rank; ; {
+			if pid, err = parent(pid); err != nil {
+				return sum, err
+			}
+			environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if err != nil {
+				return sum, err
+			}
+			if of[pid] = 1; !bytes.Contains(environ, []byte(env.Role+"=")) { // no daemon, and no guard of one
+				of[pid] = 2
+				break
+			}
 		}
-		root, err := parent(daemon)
-		if err != nil {
-			return sum, err
-		}
-		of[rank], of[daemon], of[root] = 0, 1, 2
 	}
 	for pid, kind := range of {
 		n, err := processSwitches(pid)
