@@ -336,3 +336,47 @@ func TestSynchronousRollBack(t *testing.T) {
 	s.hello(4)
 	require.Equal(t, []Proc{0, 4, 2, 3}, s.made(0).New.Procs)
 }
+
+// TestDaemonDiesInTheBroadcast: algorithm 1, a node is lost that has been told to roll back and to start a
+// replacement: its ranks and the replacement are lost too, and are started elsewhere, in the same
+// roll-back.
+func TestDaemonDiesInTheBroadcast(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1) // node 0 is told to start process 4, and has not
+	require.Equal(t, Node(0), s.where[4])
+	s.do(s.r.Lost(s.now, 0, "off", true))
+	require.Equal(t, []Start{{Proc: 5, Original: 0, Epoch: 1}, {Proc: 6, Original: 1, Epoch: 1}}, s.starts[5:])
+	require.NotContains(t, s.placed()[5:], Node(0))
+	require.Len(t, s.messages(KindRevoke), 3, "all were rolled back once")
+	p := policy(driver.GlobalRestart, driver.Reuse)
+	s.repairAll(0, 1, p, 2, 3)
+	s.hello(5)
+	s.hello(6)
+	require.Equal(t, []Proc{5, 6, 2, 3}, s.made(2).New.Procs)
+	require.Len(t, s.made(2).Change.Failed, 3)
+}
+
+// TestRankDiesInTheBarrier: algorithm 3, a survivor dies that has come to the barrier, and the others wait there for a
+// replacement: it is replaced too.
+func TestRankDiesInTheBarrier(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	p := policy(driver.GlobalRestart, driver.Reuse)
+	s.kill(1)
+	s.repairAll(0, 1, p, 0, 2, 3)
+	s.hello(4)
+	require.Nil(t, s.end)
+	s.begin(p, 4) // the world is there: the body runs again
+	s.sent = nil
+	s.kill(2) // while the others are in its first barrier
+	require.Equal(t, CommID(2), s.messages(KindRevoke)[0].Revoke.Comm)
+
+	s = fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	s.repairAll(0, 1, p, 0, 2, 3) // wait for process 4
+	s.kill(3)
+	require.Equal(t, []Start{{Proc: 5, Original: 3, Epoch: 1}}, s.starts[5:])
+	s.hello(4)
+	require.Nil(t, s.made(0).New)
+	s.hello(5)
+	require.Equal(t, []Proc{0, 4, 2, 5}, s.made(0).New.Procs)
+}
