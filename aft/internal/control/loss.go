@@ -33,6 +33,7 @@ func (m *membership) exits(now time.Time, n *node, list []Exit) {
 // exit tells how p has ended: see the package's documentation.
 func (m *membership) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.panicked, p.died = e.Signal, e.Fenced, e.Panic != "", place{progress{e.Zone, e.Step}, true}
+	p.ended = now
 	signal, forwarded := m.stops.forwarded[e.Signal]
 	asked := now.Add(-max(e.Ago, 0))
 	if !p.outlived.IsZero() && p.outlived.Before(asked) { // that was its end
