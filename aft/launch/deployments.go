@@ -55,6 +55,7 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 		lost := d.root.finish()
 		d.lost = cmp.Or(d.lost, lost)
 		if errors.Is(lost, ErrAbandoned) {
+			d.lost = lost
 			return d.root.exitCode(), end.Report, nil
 		}
 		d.lostResults = d.lostResults || d.root.streams[0].err != nil
