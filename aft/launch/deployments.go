@@ -54,10 +54,11 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 		end := d.root.run(ctx)
 		lost := d.root.finish()
 		d.lost = cmp.Or(d.lost, lost)
-		d.lostResults = d.lostResults || d.root.streams[0].err != nil
 		if errors.Is(lost, ErrAbandoned) {
+			d.lost = lost
 			return d.root.exitCode(), end.Report, nil
 		}
+		d.lostResults = d.lostResults || d.root.streams[0].err != nil
 		next, why := d.root.sequel()
 		if next == nil {
 			if why != "" {
@@ -65,8 +66,12 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 			}
 			return d.root.exitCode(), end.Report + why, nil
 		}
-		d.log.Warn(fmt.Sprintf("restart %d of %d: %s; %s", next.Restart, d.plan.Restarts, next.Why(), d.root.machine.Where(next)))
-		if code, why := d.wait(ctx, d.root.quiet()); code != 0 {
+		delay, when := max(time.Until(d.root.quiet()), d.plan.RestartDelay), ""
+		if delay > 0 {
+			when = " in " + delay.Round(time.Millisecond).String()
+		}
+		d.log.Warn(fmt.Sprintf("restart %d of %d: %s; %s%s", next.Restart, d.plan.Restarts, next.Why(), d.root.machine.Where(next), when))
+		if code, why := d.wait(ctx, delay); code != 0 {
 			return code, why + "\n" + end.Report, nil
 		}
 		if err := d.deploy(next); err != nil {
@@ -75,10 +80,9 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 	}
 }
 
-// wait returns when the next deployment may begin: nothing of the last one runs any more after
-// quiet, and the delay that was asked for is over. The code is not 0 if none is to follow.
-func (d *deployments) wait(ctx context.Context, quiet time.Time) (code int, why string) {
-	due := time.NewTimer(max(time.Until(quiet), d.plan.RestartDelay))
+// wait returns when the next deployment may begin, after a delay. The code is not 0 if none is to follow.
+func (d *deployments) wait(ctx context.Context, delay time.Duration) (code int, why string) {
+	due := time.NewTimer(delay)
 	defer due.Stop()
 	select {
 	case <-due.C:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -268,13 +269,13 @@ func TestNothingIsLeftOfManyDeployments(t *testing.T) {
 		return len(entries)
 	}
 	run(t, fated(t, 2, 1, 0, "end")) // what is opened once is
-	before := open()
+	before, goroutines := open(), runtime.NumGoroutine()
 	cfg := fated(t, 2, 2, restarts, "kill:1")
 	cfg.Repeats = restarts
 	r := run(t, cfg)
 	require.ErrorContains(t, r.err, fmt.Sprintf("the job has failed in all %d deployments", restarts+1))
 	require.Len(t, deploymentsOf(t, r.stdout), restarts+1)
-	require.LessOrEqual(t, open(), before)
+	require.Eventually(t, func() bool { return open() <= before && runtime.NumGoroutine() <= goroutines+1 }, limit, time.Millisecond) // that of Eventually
 	left, err := os.ReadDir(tmp)
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -70,6 +70,17 @@ func TestReplacementIsKilledToo(t *testing.T) {
 	require.Equal(t, 2, got.Recoveries)
 }
 
+// TestDeployedAgain: nothing of a job without files is there after it has ended; it begins anew, and
+// nobody is killed again.
+func TestDeployedAgain(t *testing.T) {
+	want := newProgram(t).result(small("-ranks", "4")...)
+	got := newProgram(t).result(small("-np", "4", "-nodes", "2", "-kill-node", "1@17", "-recovery", "ABORT", "-restarts", "1")...)
+	same(t, want, got)
+	require.Equal(t, 1, got.Recoveries)
+	require.Equal(t, 4, got.Ranks)
+	require.Zero(t, got.Restored)
+}
+
 // TestAllAreKilled: nobody is left who has points or knows centres.
 func TestAllAreKilled(t *testing.T) {
 	want := newProgram(t).result(small()...)

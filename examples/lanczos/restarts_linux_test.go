@@ -83,6 +83,9 @@ func TestDeployedAgainOnTheNodes(t *testing.T) {
 //	CRAFT_TEST_SECONDS  how long it goes on at least (2)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestDeployedAgainAfterKillsAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	rng := testseed.Rand(t)
 	want := newProgram(t).result(small("-np", "4")...)
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)

@@ -19,21 +19,45 @@ func (r *recovery) inForce() driver.Policy {
 }
 
 // abort ends the job if somebody has failed and the policy is to end it then, at once and whatever
-// the others do. While the job was asked to end they may be about to, with what they save: then it
-// waits for those who do not ask for a repair instead. It reports whether the job has ended.
-func (r *recovery) abort(now time.Time) bool {
+// the others do. waits: it does not yet, and nobody is to be started again. While the job was asked to
+// end the others may be about to, with what they save: it waits for those who do not ask for a
+// repair instead.
+func (r *recovery) abort(now time.Time) (ended, waits bool) {
 	if !driver.RecoveryOf(r.inForce().Recovery).Aborts || len(r.members.failures()) == 0 {
-		return false
+		return false, false
+	}
+	if r.mayBeAnswers(now) {
+		return false, true
 	}
 	wanted := slices.ContainsFunc(r.meet.pending(), func(o *operation) bool { return o.op == OpRepair && len(o.takers()) > 0 })
 	if stop, patience := r.stops.requested(now); stop != 0 && !wanted {
 		if r.members.anybody() {
 			r.deploy.postpone(patience)
 		}
-		return false
+		return false, true
 	}
 	r.endAborted()
-	return true
+	return true, false
+}
+
+// abortGrace is how long a rank that has ended by itself, or by a signal that asks for the end, is no
+// failure yet: who ends all processes of a job mostly signals the launcher too, perhaps a moment later.
+const abortGrace = time.Second
+
+// mayBeAnswers: all who have failed may have done what they were asked to, by a signal that has
+// not come here.
+func (r *recovery) mayBeAnswers(now time.Time) bool {
+	var due time.Time
+	for _, p := range r.members.failures() {
+		if own := p.signal == 0 && !p.panicked && !p.lost && !p.silenced; !own && !Stops(p.signal) {
+			return false
+		}
+		due = earlier(due, p.ended.Add(abortGrace))
+	}
+	if now.Before(due) {
+		r.deploy.postpone(due)
+	}
+	return now.Before(due)
 }
 
 // endAborted ends the job because of those who have failed.

@@ -119,3 +119,64 @@ func TestNoAbortWithoutAFailure(t *testing.T) {
 	require.Nil(t, s.end)
 	require.Equal(t, []Proc{0, 1, 2, 3}, s.made(0).New.Procs)
 }
+
+// TestSignalThatComesToTheRanksFirst: who ends all processes of a job may signal the launcher last. Then
+// those who save are waited for, and the job is not deployed again.
+func TestSignalThatComesToTheRanksFirst(t *testing.T) {
+	for name, die := range map[string]func(s *script, p Proc){
+		"no code for it": func(s *script, p Proc) { s.signalled(p, sigterm) },
+		"code for it":    func(s *script, p Proc) { s.exit(p, 143) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fourAborting(t)
+			die(s, 2)
+			s.tick(abortGrace / 2)
+			s.join(0, Join{Op: OpRepair, Policy: policy(driver.Abort, driver.NoReuse)})
+			require.Nil(t, s.end)
+			s.do(s.r.Signal(s.now, sigterm))
+			for _, p := range []Proc{0, 1, 3} {
+				die(s, p)
+			}
+			s.tick(abortGrace)
+			require.NotNil(t, s.end)
+			next, _ := s.r.Sequel(5)
+			require.Nil(t, next)
+
+			s = fourAborting(t)
+			die(s, 2)
+			s.tick(abortGrace)
+			require.Contains(t, s.end.Report, "aborted", "it was for that rank alone")
+			next, _ = s.r.Sequel(5)
+			require.NotNil(t, next)
+		})
+	}
+	s := fourAborting(t)
+	s.signalled(2, sigterm)
+	s.kill(3)
+	require.NotNil(t, s.end, "that is no answer")
+}
+
+// TestAbortBeforeTheFirstZone waits in the same way, and starts nobody meanwhile.
+func TestAbortBeforeTheFirstZone(t *testing.T) {
+	cfg := RootConfig{Size: 2, Nodes: nodesOf(1, 0), Policy: driver.Policy{Recovery: driver.Abort}}
+	s := launched(t, cfg)
+	s.signalled(1, sigterm)
+	s.tick(abortGrace / 2)
+	require.Nil(t, s.end)
+	s.do(s.r.Signal(s.now, sigterm))
+	s.pulses()
+	s.tick(abortGrace)
+	require.Nil(t, s.end, "rank 0 may be saving")
+	s.exit(0, 143)
+	require.NotNil(t, s.end)
+	require.Equal(t, 143, s.end.Code)
+	require.Len(t, s.starts, 2)
+
+	s = launched(t, cfg)
+	s.signalled(1, sigterm)
+	s.signalled(0, sigterm)
+	require.Nil(t, s.end)
+	s.tick(abortGrace)
+	require.Contains(t, s.end.Report, "aborted")
+	require.Len(t, s.starts, 2)
+}

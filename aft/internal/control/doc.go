@@ -129,7 +129,8 @@
 // # Abort and restart
 //
 // With a policy that Aborts the root ends the job at the first failure. While the job was asked to end
-// it waits for those who may be about to, unless somebody asks for a repair.
+// it waits for those who may be about to, unless somebody asks for a repair; and for a second where
+// those who have failed have ended as they might have been asked to.
 //
 // A job that has ended by a failure may be deployed again, by a new Root that begins with what
 // Sequel of the old one has made: the Past. The ledger goes on, and so does the epoch: the first

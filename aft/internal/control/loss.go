@@ -34,6 +34,7 @@ func (m *membership) exits(now time.Time, n *node, list []Exit) {
 func (m *membership) exit(now time.Time, p *process, e Exit) {
 	p.signal, p.silenced, p.evicted, p.panicked = e.Signal, e.Fenced, e.Evicted, e.Panic != ""
 	p.died = place{progress{e.Zone, e.Step}, true}
+	p.ended = now
 	signal, forwarded := m.stops.forwarded[e.Signal]
 	asked := now.Add(-max(e.Ago, 0))
 	if !p.outlived.IsZero() && p.outlived.Before(asked) { // that was its end

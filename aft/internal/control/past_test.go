@@ -201,8 +201,8 @@ func TestNotDeployedAgain(t *testing.T) {
 			}
 			s.kill(0)
 		},
-		"another job is asked for": func(s *script) { s.exit(2, requeueCode) },
-		"wrong usage":              func(s *script) { s.exit(2, usageCode) },
+		"another job is asked for": func(s *script) { s.exit(2, requeueCode); s.tick(abortGrace) },
+		"wrong usage":              func(s *script) { s.exit(2, usageCode); s.tick(abortGrace) },
 		"SIGTERM, and a kill": func(s *script) {
 			s.do(s.r.Signal(s.now, sigterm))
 			for p := range Proc(4) {
@@ -229,6 +229,8 @@ func TestNotDeployedAgain(t *testing.T) {
 func TestExitInTheMiddle(t *testing.T) {
 	d := deployed(t, 5, nodesOf(2, 0))
 	d.run().exit(2, 1)
+	require.Nil(t, d.now.end)
+	d.now.tick(abortGrace)
 	require.Empty(t, d.next())
 	require.NotNil(t, d.cfg.Past)
 }

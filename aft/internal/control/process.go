@@ -62,6 +62,7 @@ type ending struct {
 	reason  string // for people
 	cause   string // the same for the same kind of failure: for the ledger
 	died    place
+	ended   time.Time
 	handled bool // the job has dealt with its failure
 }
 

@@ -25,8 +25,11 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 			return true
 		}
 		r.policy = policy
-		if driver.RecoveryOf(policy.Recovery).Aborts && len(r.members.failures()) > 0 { // ranks had named another one
-			r.endAborted()
+		if driver.RecoveryOf(policy.Recovery).Aborts && len(r.members.failures()) > 0 {
+			if r.mayBeAnswers(now) {
+				return false
+			}
+			r.endAborted() // ranks had named another one
 			return true
 		}
 	}

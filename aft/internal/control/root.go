@@ -234,12 +234,14 @@ func (r *Root) settle(now time.Time) {
 		return
 	}
 	r.deploy.retry = time.Time{}
-	if r.recovery.abort(now) {
-		return
-	}
+	ended, waits := r.recovery.abort(now)
 	switch {
+	case ended:
 	case r.members.world != nil:
 		r.recovery.settle(now)
+	case waits && !r.members.anybody() && r.deploy.retry.IsZero():
+		r.members.endNormally()
+	case waits:
 	case r.deploy.settle(now, r.recovery.policy.Spawn):
 		r.rendezvous.makeWorld(now)
 	}
