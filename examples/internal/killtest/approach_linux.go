@@ -49,16 +49,19 @@ func globalRestart(cfg *launch.Config, rng *rand.Rand) {
 	}
 }
 
-// leveled is where versions are, and how many nodes may be lost for ever with what is on them: more are no
-// failure that is survived, if no version was flushed before.
+// leveled is where versions are.
 type leveled struct {
 	policy string
-	nodes  int
+	// nodes may be lost for ever with what is on them: more are no failure that is survived, if no version
+	// was flushed before.
+	nodes int
+	// onNodes: replacements may have had versions on nodes that another job begins without.
+	onNodes bool
 }
 
 var levels = []leveled{
-	{"", many}, {"", many}, {"", many}, {"mem", many}, {"mem:1,pfs:4", many}, {"process:1,pfs:3", many},
-	{"mem:1,local:3", 0}, {"local:1,partner:1,pfs:6", 1}, {"local:1,pfs:5", 0}, {"partner:1,pfs:5", 1}, {"xor:1,pfs:5", 1},
+	{"", many, false}, {"", many, false}, {"", many, false}, {"mem", many, false}, {"mem:1,pfs:4", many, false}, {"process:1,pfs:3", many, false},
+	{"mem:1,local:3", 0, true}, {"local:1,partner:1,pfs:6", 1, true}, {"local:1,pfs:5", 0, true}, {"partner:1,pfs:5", 1, true}, {"xor:1,pfs:5", 1, true},
 }
 
 // many nodes may be lost: there are not so many.

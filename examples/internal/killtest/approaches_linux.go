@@ -149,7 +149,8 @@ type plan struct {
 	args   []string
 	blows  []blow
 	early  bool // the first blow need not wait until all have been started
-	resume bool // the job is started again when it has ended
+	again  bool // the job may be started again when it has ended
+	resume bool // and is
 }
 
 func (p plan) String() string {
@@ -163,7 +164,8 @@ func (r *rounds) newPlan() plan {
 		r.rand.Shuffle(len(r.turn), func(i, k int) { r.turn[i], r.turn[k] = r.turn[k], r.turn[i] })
 	}
 	rng, level := r.rand, oneOf(r.rand, levels...)
-	p := plan{approach: r.turn[0], early: rng.IntN(3) == 0, resume: rng.IntN(8) == 0}
+	p := plan{approach: r.turn[0], early: rng.IntN(3) == 0, again: !level.onNodes}
+	p.resume = p.again && rng.IntN(6) == 0
 	r.turn = r.turn[1:]
 	stops := rng.IntN(8) == 0
 	p.cfg = launch.Config{
@@ -178,6 +180,9 @@ func (r *rounds) newPlan() plan {
 	p.args = []string{"-levels", level.policy, "-async", string(oneOf(rng, jobs.Modes...)), "-freq", fmt.Sprint(oneOf(rng, 1, 1, 2, 5))}
 	nodes := min(p.cfg.Nodes+p.cfg.SpareNodes-1, 2, level.nodes)
 	p.blows = newBlows(rng, r.took, nodes, stops)
+	if p.early {
+		p.blows[0].after /= 5 // while it begins
+	}
 	return p
 }
 
@@ -211,7 +216,7 @@ func (r *rounds) round() {
 		require.NoError(r.t, json.Unmarshal(text, &got))
 		r.recoveries += got.Recoveries
 	}
-	if isLate || p.resume { // it goes on from what it has left
+	if isLate && p.again || p.resume { // it goes on from what it has left
 		j = r.start(p.cfg, dir, p.args...)
 		r.wait(j, what)
 		r.nothingLeft(what)
