@@ -65,11 +65,17 @@ func (r *run) follow(s *epochScope) {
 	}
 }
 
-// allowGrace waits for the body to end in a roll-back, and has it replaced if it does not.
+// allowGrace waits for the body to end in a roll-back, and has it replaced if it does not. It is none as long as
+// nobody has failed: a body that has returned an error of its own revokes as well.
 func (r *run) allowGrace(s *epochScope) {
 	grace, limited := r.options.grace()
 	if !limited {
 		return
+	}
+	select {
+	case <-s.watching.Done():
+		return
+	case <-s.failure:
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -2,6 +2,7 @@ package aft_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,4 +41,30 @@ func TestRollBackAtDetection(t *testing.T) {
 		}, aft.WithRecovery(comm.GlobalRestart), aft.WithSpawn(comm.Reuse), aft.WithRecoveryDelay(time.Hour))
 	}))
 	require.Equal(t, int32(4), again.Load())
+}
+
+// TestOwnErrorIsNoRollBack: a body that returns an error of its own ends the zone, and those that need longer than the
+// grace to end are in nobody's way.
+func TestOwnErrorIsNoRollBack(t *testing.T) {
+	t.Setenv("CRAFT_RECOVERY_GRACE", "1ms")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	own := errors.New("out of luck")
+	cluster := &afttest.Cluster{Nodes: 2}
+	err := cluster.Run(ctx, 3, func(ctx context.Context, r *afttest.Rank) error {
+		err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			if z.Comm().Rank() == 1 {
+				return own
+			}
+			<-ctx.Done()
+			time.Sleep(200 * time.Millisecond) // it is in the way for longer than the grace
+			return nil
+		}, aft.WithRecovery(comm.GlobalRestart))
+		require.NotErrorIs(t, err, aft.ErrStuck)
+		var body *aft.BodyError
+		require.ErrorAs(t, err, &body)
+		require.Equal(t, comm.Rank(1), body.Rank)
+		return nil
+	})
+	require.NoError(t, err)
 }

@@ -68,8 +68,8 @@ func (n *node) fresh(policy driver.SpawnPolicy) bool {
 	return policy == driver.NoReuse && n.Spare && n.failures == 0
 }
 
-// startSpares starts as many as are missing, where there are fewest: with NO-REUSE on the spare nodes, as
-// long as there are any.
+// startSpares starts as many as are missing, where there are fewest, and fewest ranks: with NO-REUSE on the
+// spare nodes, as long as there are any.
 func (d *deployment) startSpares(now time.Time, policy driver.SpawnPolicy) {
 	if d.spare.wanted == 0 || d.out.ended || d.stops.lately(now) {
 		return
@@ -87,7 +87,9 @@ func (d *deployment) startSpares(now time.Time, policy driver.SpawnPolicy) {
 		there := func(n *node) int {
 			return len(only(slices.Concat(have, list), func(p *process) bool { return p.node == n }))
 		}
-		n := slices.MinFunc(nodes, func(a, b *node) int { return cmp.Compare(there(a), there(b)) })
+		n := slices.MinFunc(nodes, func(a, b *node) int {
+			return cmp.Or(cmp.Compare(there(a), there(b)), cmp.Compare(d.members.load(a), d.members.load(b)))
+		})
 		list = append(list, d.members.enlist(now, Asleep, n))
 	}
 	d.send(list, 0)

@@ -56,6 +56,8 @@ func TestSpareRankElsewhere(t *testing.T) {
 	s.kill(3)
 	s.repairAll(0, 1, p, 0, 1, 2)
 	require.Equal(t, []Proc{0, 1, 2, 4}, s.made(0).New.Procs)
+	require.Equal(t, Start{Proc: 5, Original: Asleep}, s.starts[5])
+	require.Equal(t, Node(1), s.where[5], "where fewer ranks are: else all would come to one node, one after the other")
 
 	full := nodesOf(2, 0)
 	full[0].Slots, full[1].Slots = 2, 2

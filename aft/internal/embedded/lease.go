@@ -28,6 +28,7 @@ type lease struct {
 	seq     uint64
 	sent    map[uint64]moment
 	expires time.Time
+	woken   bool          // expires is nobody's word until there is an answer
 	asked   time.Duration // how long the host had slept when the lease was asked for
 	renewed chan struct{} // closed when it is renewed
 	awake   time.Time     // when keep last ran
@@ -67,7 +68,7 @@ func (l *lease) wake() {
 	l.begin()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked -= l.timing.Lease + 1
+	l.woken = true
 }
 
 // check returns driver.ErrFenced when the lease has expired. After a sleep of the host
@@ -94,7 +95,7 @@ func (l *lease) permits() (unsure <-chan struct{}, err error) {
 	if err := l.checkAt(now); err != nil {
 		return nil, err
 	}
-	if now.Add(l.slept() - l.asked).After(l.expires) {
+	if l.woken || now.Add(l.slept()-l.asked).After(l.expires) {
 		return l.renewed, nil
 	}
 	return nil, nil
@@ -134,8 +135,8 @@ func (l *lease) renew(p control.Pulse) {
 	if !known {
 		return
 	}
-	if until := m.at.Add(min(p.Left, l.timing.Lease)); !until.Before(l.expires) {
-		l.expires, l.asked = until, m.slept
+	if until := m.at.Add(min(p.Left, l.timing.Lease)); l.woken || !until.Before(l.expires) {
+		l.expires, l.asked, l.woken = until, m.slept, false
 		close(l.renewed)
 		l.renewed = make(chan struct{})
 	}

@@ -112,6 +112,9 @@ func moments(rng *rand.Rand, long time.Duration) (out []time.Duration) {
 // then nothing is repaired.
 var afterTheZone = regexp.MustCompile(`(?m)^\w+: rank \d+ \(process \d+ on node \d+\): .*signal: killed`)
 
+// lateReport is the same of a job of which nothing else is wrong, for all of its lines.
+var lateReport = regexp.MustCompile(`^(rank \d+ \(process \d+ on node \d+\): (node lost|signal: killed).*\n?)+$`)
+
 // having are the processes that have a role.
 func having(t *testing.T, all testprocess.Marked, role string) (pids []int) {
 	for _, p := range all.Processes(t) {
