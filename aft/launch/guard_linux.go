@@ -36,8 +36,9 @@ type guard struct {
 func runGuard() int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0) // it works without
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		log.Warn("what ranks leave behind may survive a killed daemon", "error", err)
+	adopts := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	if adopts != nil {
+		log.Warn("what ranks leave behind may survive a killed daemon", "error", adopts)
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(signalsForRanks, syscall.SIGCHLD, syscall.SIGCONT, fenceSignal, syscall.SIGPIPE)...)
@@ -59,7 +60,8 @@ func runGuard() int {
 		g.onSignal((<-signals).(syscall.Signal))
 		g.reap()
 	}
-	if !g.cleanUp(signals) {
+	clean := g.cleanUp(signals)
+	if !clean {
 		log.Error("a process has been killed but does not end", "limit", killLimit)
 	}
 	if g.status.Signaled() && g.status.Signal() == syscall.SIGKILL {
@@ -68,7 +70,18 @@ func runGuard() int {
 	if g.status.Signaled() {
 		return 128 + int(g.status.Signal())
 	}
-	return g.status.ExitStatus()
+	if code := g.status.ExitStatus(); code != exitOK || clean && adopts == nil {
+		return code
+	}
+	return exitFailed // 0 means that nothing is left
+}
+
+// leftNothing reports whether a guard that has ended, and was not reaped, says that all its daemon has started has
+// ended, too.
+func leftNothing(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Code == childExited && statusOf(&info) == exitOK
 }
 
 // onSignal takes a signal while there is a daemon.

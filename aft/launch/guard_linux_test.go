@@ -161,3 +161,20 @@ func TestStoppedDaemonIsNotContinued(t *testing.T) {
 	g.onSignal(fenceSignal)
 	require.EqualError(t, daemon.Wait(), "signal: killed")
 }
+
+// TestLeftNothing: only a guard that says so itself spares the root a look at all processes of the machine.
+func TestLeftNothing(t *testing.T) {
+	for command, want := range map[string]bool{"exit 0": true, "exit 3": false, "kill -9 $$": false} {
+		cmd := exec.Command("sh", "-c", command)
+		require.NoError(t, cmd.Start())
+		_, ok := awaitExit(cmd.Process.Pid, func(bool) {})
+		require.True(t, ok)
+		require.Equal(t, want, leftNothing(cmd.Process.Pid), command)
+		_ = cmd.Wait() // its code is known
+	}
+	cmd := exec.Command("sleep", "1000")
+	require.NoError(t, cmd.Start())
+	require.False(t, leftNothing(cmd.Process.Pid), "it has not ended")
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+}

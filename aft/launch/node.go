@@ -132,7 +132,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 	})
 	reading.Go(func() { n.readDiagnostics(diagnostic) })
 	if _, ok := awaitExit(n.cmd.Process.Pid, func(bool) {}); ok { // a stopped daemon is silent
-		certain = n.Local && killSession(n.cmd.Process.Pid)
+		certain = n.Local && (leftNothing(n.cmd.Process.Pid) || killSession(n.cmd.Process.Pid))
 		n.markDead()
 	}
 	_ = n.cmd.Wait() // its state is reported

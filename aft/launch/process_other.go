@@ -45,6 +45,9 @@ func openProcess(int) (*os.File, error)  { return nil, errors.ErrUnsupported }
 func hasEnded(uintptr) bool              { return true }
 func sendSignal(uintptr, syscall.Signal) {}
 
+// leftNothing cannot be known here.
+func leftNothing(int) bool { return false }
+
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.
 func killSession(int) bool { return false }
