@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/guard"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -49,7 +50,7 @@ func newNode(p *plan, id control.Node) (*node, error) {
 	}
 	if n.agent == nil {
 		n.cmd = exec.Command(p.executable)
-		n.cmd.Args = []string{guardName}
+		n.cmd.Args = []string{guard.Name}
 		n.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleGuard)
 		n.cmd.SysProcAttr = daemonAttributes()
 	} else {

@@ -55,12 +55,6 @@ func killSession(int) bool { return false }
 // holdFile cannot keep a file here so that it can be executed.
 func holdFile(string) (*os.File, error) { return nil, nil }
 
-// runGuard: without a way to get the children of others there is no guard, and this
-// process is the daemon.
-func runGuard() int { return runDaemon() }
-
-const guardName = "craft-daemon"
-
 // fenceNode kills a daemon, or the agent that leads to it.
 func (n *node) fenceNode() { _ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
 
