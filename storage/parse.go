@@ -4,17 +4,21 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
+// Compiled when the first name is read: most processes of a job read none.
 var (
-	idPattern   = regexp.MustCompile(`^v-([0-9]{6,20})-([0-9a-f]{16})$`)
-	partPattern = regexp.MustCompile(`^rank-([0-9]{5,10})-of-([0-9]{5,10})\.craft$`)
+	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v-([0-9]{6,20})-([0-9a-f]{16})$`) })
+	partPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^rank-([0-9]{5,10})-of-([0-9]{5,10})\.craft$`)
+	})
 )
 
 // ParseID reads the name of a version's directory; only names that ID.String
 // would give are accepted.
 func ParseID(name string) (id ID, ok bool) {
-	m := idPattern.FindStringSubmatch(name)
+	m := idPattern().FindStringSubmatch(name)
 	if m == nil {
 		return id, false
 	}
@@ -31,7 +35,7 @@ func ParseID(name string) (id ID, ok bool) {
 
 // ParsePart reads the name of a part's file.
 func ParsePart(name string) (part Part, ok bool) {
-	m := partPattern.FindStringSubmatch(name)
+	m := partPattern().FindStringSubmatch(name)
 	if m == nil {
 		return part, false
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/guard"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
@@ -163,7 +164,7 @@ func (d *daemon) prepare() (dir string, remove func(), err error) {
 // run is the time between the report to the root and the end of all ranks.
 func (d *daemon) run(in *os.File, messages io.Reader) int {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, append(signalsForRanks, syscall.SIGPIPE)...) // standard error may be gone
+	signal.Notify(signals, append(guard.ForRanks, syscall.SIGPIPE)...) // standard error may be gone
 	defer signal.Stop(signals)
 
 	d.mu.Lock()

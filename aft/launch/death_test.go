@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testtime"
@@ -200,7 +201,7 @@ func TestEndedRankLeavesNothing(t *testing.T) {
 	root, out := startRoot(t, job(t, 2, 1, "mixed"))
 	grandchild := number(t, out.await(t, `started (\d+)`)[1])
 	require.Eventually(t, func() bool {
-		state := statOf(grandchild).state
+		state := proc.Of(grandchild).State
 		return state == 0 || state == 'Z'
 	}, limit, 5*time.Millisecond, "it outlives its rank")
 	awaitAlive(t, mark, 1+2+1)

@@ -1,9 +1,6 @@
 package launch
 
-import (
-	"errors"
-	"syscall"
-)
+import "errors"
 
 var (
 	// ErrConfig is returned for a job that cannot be meant or cannot fit; nothing
@@ -34,14 +31,3 @@ func (e *reported) Error() string   { return e.text }
 func (e *reported) Unwrap() []error { return []error{e.as, e.cause} }
 
 func configError(err error) error { return &reported{err.Error(), ErrConfig, err} }
-
-// limitHint is what to do where err is a limit of open files or of processes.
-func limitHint(err error) string {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return " (a limit of open files is raised by ulimit -n)"
-	case errors.Is(err, syscall.EAGAIN):
-		return " (a limit of processes, which is raised by ulimit -u, or that of a container or batch job)"
-	}
-	return ""
-}

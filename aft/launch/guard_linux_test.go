@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/aft/internal/proc"
+	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/testprocess"
 )
 
@@ -73,7 +76,7 @@ func TestNobodyEscapes(t *testing.T) {
 				}
 				return len(ranks) == 2 && strings.Count(alive, "sleep 1000") >= 2*(4+4)
 			}, limit, tick)
-			for _, pid := range c.kill(root.Process.Pid, statOf(ranks[0]).parent, ranks) {
+			for _, pid := range c.kill(root.Process.Pid, proc.Of(ranks[0]).Parent, ranks) {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with another one
 			}
 			require.Eventually(t, func() bool { // the root may wait for the end of the node's lease
@@ -90,10 +93,10 @@ func TestNobodyEscapes(t *testing.T) {
 func TestGuardHasItsOwnName(t *testing.T) {
 	root, out := startRoot(t, job(t, 1, 1, "sleep"))
 	rank := number(t, out.await(t, `is (\d+)`)[1])
-	guard := statOf(statOf(rank).parent).parent
-	require.Equal(t, root.Process.Pid, statOf(guard).parent)
-	for file, want := range map[string]string{"comm": guardName + "\n", "cmdline": guardName + "\x00"} {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(guard), file))
+	parent := proc.Of(proc.Of(rank).Parent).Parent
+	require.Equal(t, root.Process.Pid, proc.Of(parent).Parent)
+	for file, want := range map[string]string{"comm": guard.Name + "\n", "cmdline": guard.Name + "\x00"} {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(parent), file))
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 	}
@@ -142,22 +145,37 @@ func TestSignalsOfABatchSystem(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
-// TestStoppedDaemonIsNotContinued: a guard that is to end its node gets SIGCONT as well,
-// in any order. Only when the root has ended does its daemon go on, to see that.
-func TestStoppedDaemonIsNotContinued(t *testing.T) {
-	daemon := exec.Command("sleep", "1000")
-	require.NoError(t, daemon.Start())
-	state := func(want byte) {
-		require.Eventually(t, func() bool { return statOf(daemon.Process.Pid).state == want }, limit, tick)
+// TestLeftNothing: only a guard that says so itself spares the root a look at all processes of the machine.
+func TestLeftNothing(t *testing.T) {
+	for command, want := range map[string]bool{"exit 0": true, "exit 3": false, "kill -9 $$": false} {
+		cmd := exec.Command("sh", "-c", command)
+		require.NoError(t, cmd.Start())
+		_, ok := awaitExit(cmd.Process.Pid, func(bool) {})
+		require.True(t, ok)
+		require.Equal(t, want, leftNothing(cmd.Process.Pid), command)
+		_ = cmd.Wait() // its code is known
 	}
-	require.NoError(t, daemon.Process.Signal(syscall.SIGSTOP))
-	state('T')
-	g := &guard{parent: os.Getppid(), daemon: daemon.Process.Pid}
-	g.onSignal(syscall.SIGCONT)
-	state('T')
-	g.parent = -1
-	g.onSignal(syscall.SIGCONT)
-	state('S')
-	g.onSignal(fenceSignal)
-	require.EqualError(t, daemon.Wait(), "signal: killed")
+	cmd := exec.Command("sleep", "1000")
+	require.NoError(t, cmd.Start())
+	require.False(t, leftNothing(cmd.Process.Pid), "it has not ended")
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+}
+
+// TestGuardBeginsFirst: a guard runs, and starts its daemon, before most packages of the program are initialised, those of
+// users among them. Who lets package guard import more sees that here.
+func TestGuardBeginsFirst(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), env.Role+"="+env.RoleGuard, "GODEBUG=inittrace=1")
+	said, err := cmd.CombinedOutput()
+	require.EqualError(t, err, "exit status 2", "its daemon has no root")
+	first := "init internal/bytealg" // of any program
+	processes := strings.Split(string(said), first)
+	require.Len(t, processes, 3, "%s", said)
+	for _, pkg := range []string{"encoding/json", "golang.org/x/sys/unix", "log/slog", "github.com/craft-go/craft/aft/internal/control"} {
+		require.NotContains(t, processes[1], "init "+pkg+" ")
+		require.Contains(t, processes[2], "init "+pkg+" ")
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/guard"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -50,7 +51,7 @@ func newNode(p *plan, id control.Node) (*node, error) {
 	}
 	if n.agent == nil {
 		n.cmd = exec.Command(p.executable)
-		n.cmd.Args = []string{guardName}
+		n.cmd.Args = []string{guard.Name}
 		n.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleGuard)
 		n.cmd.SysProcAttr = daemonAttributes()
 	} else {
@@ -133,7 +134,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 	})
 	reading.Go(func() { n.readDiagnostics(diagnostic) })
 	if _, ok := awaitExit(n.cmd.Process.Pid, func(bool) {}); ok { // a stopped daemon is silent
-		certain = n.Local && killSession(n.cmd.Process.Pid)
+		certain = n.Local && (leftNothing(n.cmd.Process.Pid) || killSession(n.cmd.Process.Pid))
 		n.markDead()
 	}
 	_ = n.cmd.Wait() // its state is reported

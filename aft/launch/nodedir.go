@@ -47,7 +47,9 @@ func makeNodeDir(s *control.Setup) (dir string, remove func(), err error) {
 		dir = string(s.NodePath)
 		return dir, func() {}, makeDirs(dir)
 	}
-	removeDeadNodeDirs(time.Now())
+	if s.Node == 0 || s.Hosts > 1 { // one of those that share a machine does for all
+		removeDeadNodeDirs(time.Now())
+	}
 	dir = temporaryNodeDir(s.Job, s.Node)
 	// Mkdir, and not MkdirAll: nobody else may have made it.
 	err = os.Mkdir(dir, 0o700)

@@ -36,7 +36,12 @@ func TestDeadNodesAreSwept(t *testing.T) {
 	link := temporaryNodeDir(job, 3)
 	require.NoError(t, os.Symlink(others[0], link))
 
-	setup := &control.Setup{Job: "fedcba9876543210", Node: 0}
+	setup := &control.Setup{Job: "fedcba9876543210", Hosts: 1, Node: 2}
+	_, removeThird, err := makeNodeDir(setup)
+	require.NoError(t, err)
+	require.DirExists(t, dead, "the first node of the machine does that")
+	removeThird()
+	setup.Node = 0
 	alive, remove, err := makeNodeDir(setup)
 	require.NoError(t, err)
 	require.NoDirExists(t, dead)
@@ -44,7 +49,7 @@ func TestDeadNodesAreSwept(t *testing.T) {
 		require.DirExists(t, filepath.Join(name, "data"))
 	}
 	require.NoError(t, os.Chtimes(alive, old, old))
-	setup.Node = 1
+	setup.Hosts, setup.Node = 2, 1
 	second, removeSecond, err := makeNodeDir(setup)
 	require.NoError(t, err)
 	require.DirExists(t, alive, "its daemon lives")

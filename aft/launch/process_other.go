@@ -45,18 +45,15 @@ func openProcess(int) (*os.File, error)  { return nil, errors.ErrUnsupported }
 func hasEnded(uintptr) bool              { return true }
 func sendSignal(uintptr, syscall.Signal) {}
 
+// leftNothing cannot be known here.
+func leftNothing(int) bool { return false }
+
 // killSession cannot look for processes here: they notice the end of their
 // daemon themselves.
 func killSession(int) bool { return false }
 
 // holdFile cannot keep a file here so that it can be executed.
 func holdFile(string) (*os.File, error) { return nil, nil }
-
-// runGuard: without a way to get the children of others there is no guard, and this
-// process is the daemon.
-func runGuard() int { return runDaemon() }
-
-const guardName = "craft-daemon"
 
 // fenceNode kills a daemon, or the agent that leads to it.
 func (n *node) fenceNode() { _ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) } // it may have ended

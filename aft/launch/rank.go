@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
@@ -257,5 +258,5 @@ func exitOf(r *rank) control.Exit {
 
 // notStarted is the end of a process that could not be started.
 func notStarted(p control.Proc, err error) control.Exit {
-	return control.Exit{Proc: p, Code: -1, Why: fmt.Sprintf("it could not be started: %v%s", err, limitHint(err)), Step: -1}
+	return control.Exit{Proc: p, Code: -1, Why: fmt.Sprintf("it could not be started: %v%s", err, proc.LimitHint(err)), Step: -1}
 }

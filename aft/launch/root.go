@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
 )
@@ -57,7 +58,7 @@ func newRoot(p *plan, past *control.Past) (*root, error) {
 		n, err := newNode(p, id)
 		if err != nil {
 			r.release()
-			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w%s", len(p.nodes), err, limitHint(err))
+			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w%s", len(p.nodes), err, proc.LimitHint(err))
 		}
 		r.nodes[id] = n
 	}
@@ -88,7 +89,7 @@ func (r *root) run(ctx context.Context) control.End {
 // watch starts a node and follows it to its end.
 func (r *root) watch(n *node) {
 	if err := n.start(r.starter); err != nil {
-		r.lost(n, err.Error()+limitHint(err), true)
+		r.lost(n, err.Error()+proc.LimitHint(err), true)
 		return
 	}
 	why, certain := n.watch(

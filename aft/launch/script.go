@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/guard"
 )
 
 // A rank may be a script that starts the program. Its daemon has started the script, and waits
@@ -44,7 +45,7 @@ func (r *rank) isScript() bool { return !r.joined || r.program != nil }
 
 // endsScripts reports whether a shell dies of a signal that what it has started may save at.
 func endsScripts(s syscall.Signal) bool {
-	return control.Stops(int(s)) || slices.Contains(signalsForRanks, os.Signal(s))
+	return control.Stops(int(s)) || slices.Contains(guard.ForRanks, os.Signal(s))
 }
 
 // behindProgram is for how long at least what a script runs behind its program has time.

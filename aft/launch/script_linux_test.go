@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testtime"
 )
@@ -238,7 +239,7 @@ func TestShellThatKillsItself(t *testing.T) {
 
 // below are all processes that one has started, and those have.
 func below(pid int) (all []int) {
-	for _, child := range running(func(_ int, s procStat) bool { return s.parent == pid }) {
+	for _, child := range proc.Running(func(_ int, s proc.Stat) bool { return s.Parent == pid }) {
 		all = append(append(all, below(child)...), child)
 	}
 	return all

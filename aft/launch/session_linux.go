@@ -3,6 +3,8 @@ package launch
 import (
 	"syscall"
 	"time"
+
+	"github.com/craft-go/craft/aft/internal/proc"
 )
 
 // sessionLimit bounds the wait for processes that were killed.
@@ -32,7 +34,7 @@ func killAndAwait(session, pid int, limit time.Time) {
 		return // it has ended
 	}
 	defer p.close()
-	if statOf(pid).session != session {
+	if proc.Of(pid).Session != session {
 		return // the number was used again
 	}
 	p.send(syscall.SIGKILL)
@@ -42,5 +44,5 @@ func killAndAwait(session, pid int, limit time.Time) {
 
 // sessionMembers are the processes of a session that run, its leader excluded.
 func sessionMembers(id int) []int {
-	return running(func(pid int, s procStat) bool { return s.session == id && pid != id })
+	return proc.Running(func(pid int, s proc.Stat) bool { return s.Session == id && pid != id })
 }

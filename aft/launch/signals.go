@@ -6,12 +6,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-)
 
-// signalsForRanks are passed on to the ranks. Guards and daemons do nothing because of
-// them: a batch system sends them to all processes of a job, so that programs can save
-// what they have, and the nodes are to be there as long as the ranks are.
-var signalsForRanks = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+	"github.com/craft-go/craft/aft/internal/guard"
+)
 
 // brokenPipes gets SIGPIPE, and nobody looks: what the pipe was tells the error of the write,
 // and the end of a daemon on the other side of one is something else than that of a reader.
@@ -34,7 +31,7 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 	}
 	signal.Notify(brokenPipes, syscall.SIGPIPE)
 	caught := make(chan os.Signal, 16)
-	for _, s := range append(signalsForRanks, syscall.SIGTSTP) {
+	for _, s := range append(guard.ForRanks, syscall.SIGTSTP) {
 		if !signal.Ignored(s) {
 			signal.Notify(caught, s)
 		}

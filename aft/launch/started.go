@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/aft/internal/proc"
 )
 
 // process is what the system tells of one that a rank has started.
@@ -123,7 +125,7 @@ func (f family) isPassed(pid int, s syscall.Signal, leader, program int) bool {
 // to what it has started and to its group, if it has made that, a job within the job to all.
 func (f family) passesOn(by, to int) bool {
 	switch p := f[by]; {
-	case p.name == "craft", p.name == guardName:
+	case p.name == "craft", p.name == guard.Name:
 		return true
 	case p.program == "timeout":
 		return f[to].parent == by || f[to].group == p.group && !p.foreground
@@ -134,8 +136,8 @@ func (f family) passesOn(by, to int) bool {
 // findStarted looks at what ranks have started, by the numbers of their processes. Orphans are what
 // somebody has started who has ended, and what they have started: who adopts them is known.
 func findStarted(ranks map[int]*rank, adopts int) (found map[*rank]family, orphans family) {
-	stats := make(map[int]procStat)
-	running(func(pid int, stat procStat) bool { stats[pid] = stat; return false })
+	stats := make(map[int]proc.Stat)
+	proc.Running(func(pid int, stat proc.Stat) bool { stats[pid] = stat; return false })
 	found, orphans = make(map[*rank]family), make(family)
 	for pid, stat := range stats {
 		r, orphan := rankOf(pid, stats, ranks, adopts)
@@ -154,7 +156,7 @@ func findStarted(ranks map[int]*rank, adopts int) (found map[*rank]family, orpha
 }
 
 // rankOf is the rank that has started a process, or is it, or nil.
-func rankOf(pid int, stats map[int]procStat, ranks map[int]*rank, adopts int) (r *rank, orphan bool) {
+func rankOf(pid int, stats map[int]proc.Stat, ranks map[int]*rank, adopts int) (r *rank, orphan bool) {
 	for range len(stats) { // what is read one after the other may make no tree
 		stat, runs := stats[pid]
 		if !runs || pid == os.Getpid() {
@@ -163,19 +165,19 @@ func rankOf(pid int, stats map[int]procStat, ranks map[int]*rank, adopts int) (r
 		if r := ranks[pid]; r != nil {
 			return r, false
 		}
-		if r := ranks[stat.group]; r != nil { // those in between have ended
+		if r := ranks[stat.Group]; r != nil { // those in between have ended
 			return r, false
 		}
-		if stat.parent == adopts {
+		if stat.Parent == adopts {
 			return nil, true
 		}
-		pid = stat.parent
+		pid = stat.Parent
 	}
 	return nil, false
 }
 
 // describe reads what else the system tells of a process.
-func describe(pid int, stat procStat) process {
+func describe(pid int, stat proc.Stat) process {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
 	field := func(name string) []byte {
 		_, value, _ := bytes.Cut(append([]byte("\n"), status...), []byte("\n"+name+":\t"))
@@ -191,7 +193,7 @@ func describe(pid int, stat procStat) process {
 		program = ending
 	}
 	p := process{
-		parent: stat.parent, group: stat.group, name: string(field("Name")),
+		parent: stat.Parent, group: stat.Group, name: string(field("Name")),
 		program: strings.TrimSuffix(filepath.Base(program), " (deleted)"),
 		ignored: set("SigIgn"), caught: set("SigCgt"), // shells block all where they fork
 	}
@@ -222,23 +224,23 @@ func inForeground(args []string) bool {
 // groupMembers are the processes of a group that run, its leader excluded, but for those that are
 // idle, and what these have started of which nothing is known.
 func groupMembers(id int, idle func(pid int) (yes, known bool)) []int {
-	without := func(pid int, stat procStat) bool {
-		for stat.state != 0 && pid != id {
+	without := func(pid int, stat proc.Stat) bool {
+		for stat.State != 0 && pid != id {
 			if yes, known := idle(pid); known {
 				return yes
 			}
-			pid = stat.parent
-			stat = statOf(pid)
+			pid = stat.Parent
+			stat = proc.Of(pid)
 		}
 		return false
 	}
-	return running(func(pid int, stat procStat) bool { return stat.group == id && pid != id && !without(pid, stat) })
+	return proc.Running(func(pid int, stat proc.Stat) bool { return stat.Group == id && pid != id && !without(pid, stat) })
 }
 
 // watchStarted makes a process of a family known; nil: it has ended.
 func watchStarted(pid int, p process) *joinedProgram {
 	watched := watchProgram(pid)
-	if watched != nil && statOf(pid).group != p.group { // another process
+	if watched != nil && proc.Of(pid).Group != p.group { // another process
 		watched.close()
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/internal/proc"
 )
 
 // TestFindStarted: what is out of the group of its rank and has code for a signal, from above to
@@ -47,7 +49,7 @@ func TestFindStarted(t *testing.T) {
 			all := func() (pids []int) {
 				below := make(map[int]bool)
 				for range 5 {
-					pids = running(func(pid int, s procStat) bool { return s.parent == cmd.Process.Pid || below[s.parent] })
+					pids = proc.Running(func(pid int, s proc.Stat) bool { return s.Parent == cmd.Process.Pid || below[s.Parent] })
 					for _, pid := range pids {
 						below[pid] = true
 					}

@@ -6,12 +6,12 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// castagnoli is CRC-32C, which processors compute in hardware.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is CRC-32C, which processors compute in hardware. The first call computes its tables.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-func checksum(p []byte) uint32 { return crc32.Update(0, castagnoli, p) }
+func checksum(p []byte) uint32 { return crc32.Update(0, castagnoli(), p) }
 
-func extendChecksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
+func extendChecksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli(), p) }
 
 // digest is the running 64-bit FNV-1a hash over the description of a value by
 // its checksums.

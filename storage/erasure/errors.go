@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -74,7 +75,7 @@ func (e *GiverError) Error() string {
 
 func (e *GiverError) Unwrap() error { return e.Err }
 
-var giverPattern = regexp.MustCompile(`: rank (\d+) ` + giverMark)
+var giverPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`: rank (\d+) ` + giverMark) })
 
 // findGiver makes a *GiverError again of one that has come from another rank, of
 // which only the text, and what errors.Is finds, are left.
@@ -83,7 +84,7 @@ func findGiver(id storage.ID, err error) error {
 	if !errors.As(err, &remote) {
 		return err
 	}
-	m := giverPattern.FindStringSubmatch(remote.Text)
+	m := giverPattern().FindStringSubmatch(remote.Text)
 	if m == nil {
 		return err
 	}

@@ -22,19 +22,19 @@ const (
 	crcSize      = 4
 )
 
-var (
-	le         = binary.LittleEndian
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-)
+var le = binary.LittleEndian
 
-func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
+// castagnoli is CRC-32C; the first call computes its tables.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli()) }
 
 // blockChecksum covers the number of the stripe too, so that a block in another
 // one's place is found.
 func blockChecksum(stripe int64, block []byte) uint32 {
 	var b [8]byte
 	le.PutUint64(b[:], uint64(stripe))
-	return crc32.Update(checksum(b[:]), castagnoli, block)
+	return crc32.Update(checksum(b[:]), castagnoli(), block)
 }
 
 // Header is what a parity file says about itself at its beginning.

@@ -126,7 +126,7 @@ func (w *paritySender) Borrow(p []byte) error {
 	for len(p) > 0 && w.err == nil {
 		piece := p[:min(len(p), l.Block-w.off)]
 		p = p[len(piece):]
-		w.digest = crc32.Update(w.digest, castagnoli, piece)
+		w.digest = crc32.Update(w.digest, castagnoli(), piece)
 		for row := range l.Parity {
 			holder := l.Holder(w.stripe, row)
 			if err := storage.Borrow(w.streams[holder], piece); err != nil && w.err == nil {

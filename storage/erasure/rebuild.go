@@ -136,7 +136,7 @@ func (r *rebuild) writeTo(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		digest = crc32.Update(digest, castagnoli, j.block())
+		digest = crc32.Update(digest, castagnoli(), j.block())
 		if _, err := w.Write(j.block()); err != nil {
 			return fmt.Errorf("erasure: writing the part of member %d: %w", r.lost, err)
 		}

@@ -233,7 +233,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	}
 	var records []string
 	for _, d := range dirs {
-		if recordPattern.MatchString(d.Name()) {
+		if recordPattern().MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
 		if IsTrash(d.Name()) || isTemporary(d.Name()) {

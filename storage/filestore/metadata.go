@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/craft-go/craft/internal/vfs"
@@ -112,14 +113,16 @@ const RecordPrefix = "RUN-"
 // recordsKept is how many records of earlier runs stay.
 const recordsKept = 9
 
-var recordPattern = regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.json$`)
+var recordPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^RUN-[0-9]{8}T[0-9]{9}Z-[0-9a-f]{16}\.json$`)
+})
 
 // Record writes, or replaces, the record of an attempt, for people and tools. Like the note, a record is not synced, but for one
 // that decides which computation the next run goes on with.
 func (s *Store) Record(_ context.Context, r storage.Record) error {
 	stamp := r.Started.UTC().Format("20060102T150405.000")
 	name := fmt.Sprintf("%s%s%sZ-%s.json", RecordPrefix, stamp[:15], stamp[16:], r.Attempt)
-	if !recordPattern.MatchString(name) {
+	if !recordPattern().MatchString(name) {
 		return fmt.Errorf("record of attempt %q, started %v, has no proper name", r.Attempt, r.Started)
 	}
 	return writeJSON(s.fs, filepath.Join(s.dir, name), r, s.sync && (r.AnewStored || r.NestedStored))
@@ -142,7 +145,7 @@ func Records(fsys vfs.Reader, dir string) ([]storage.Record, error) {
 	}
 	var out []storage.Record
 	for _, e := range entries {
-		if !recordPattern.MatchString(e.Name()) {
+		if !recordPattern().MatchString(e.Name()) {
 			continue
 		}
 		data, err := readBeside(fsys, filepath.Join(dir, e.Name()), recordLimit)

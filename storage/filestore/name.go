@@ -30,7 +30,7 @@ func OfCheckpoint(name string) string {
 		return "a version"
 	case name == storage.ManifestName, name == LatestName:
 		return "a note"
-	case recordPattern.MatchString(name):
+	case recordPattern().MatchString(name):
 		return "the record of a run"
 	}
 	return ""

@@ -2,6 +2,7 @@
 // the operations of the survivors, and the phases of a repair. It makes failures
 // itself, by SIGKILL to one of its ranks.
 //
+//	export CGO_ENABLED=0 # as programs are built
 //	go test ./internal/bench/recovery -run ^$ -bench Recovery -benchtime 1x -np 8 -nodes 4
 //	go test ./internal/bench/recovery -run ^$ -bench Restored -benchtime 1x -np 8 -nodes 8
 //	go test ./internal/bench/recovery -run ^$ -bench Messages -benchtime 1x

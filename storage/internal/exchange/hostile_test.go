@@ -384,7 +384,7 @@ func FuzzFrame(f *testing.F) {
 }
 
 func withChecksum(b []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli()))
 }
 
 func withFrameSum(b []byte) []byte {

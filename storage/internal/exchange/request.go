@@ -45,7 +45,8 @@ const (
 	maxRequest    = requestHeader + MaxName + 4
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is CRC-32C; the first call computes its tables.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func (r request) encode() []byte {
 	b := make([]byte, requestHeader, requestHeader+len(r.name)+4)
@@ -56,7 +57,7 @@ func (r request) encode() []byte {
 	binary.LittleEndian.PutUint32(b[12:], uint32(r.n))
 	binary.LittleEndian.PutUint64(b[16:], uint64(r.off))
 	b = append(b, r.name...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
 // parseRequest accepts exactly what encode makes.
@@ -68,7 +69,7 @@ func parseRequest(b []byte) (request, error) {
 		return bad("%d bytes, allowed are %d to %d", len(b), requestHeader+4, maxRequest)
 	}
 	body := b[:len(b)-4]
-	if binary.LittleEndian.Uint32(b[len(body):]) != crc32.Checksum(body, castagnoli) {
+	if binary.LittleEndian.Uint32(b[len(body):]) != crc32.Checksum(body, castagnoli()) {
 		return bad("checksum")
 	}
 	r := request{
