@@ -117,6 +117,21 @@ func TestKilledGuard(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
+// TestKilledDaemonOfAHost: its guard lives on and says that nothing is left, the agent brings that, and nobody waits for the
+// lease.
+func TestKilledDaemonOfAHost(t *testing.T) {
+	mark := testprocess.Mark(t)
+	cfg := onHosts(t, []string{script(t, `shift; "$@"`)}, 2, "grandchild", "stay")
+	cfg.Hosts, cfg.Timing = []Host{{"alpha", 0}, {"beta", 0}}, Timing{Lease: time.Hour}
+	root, out := startRoot(t, cfg)
+	started := out.await(t, `(?s)started (\d+).*started \d+`)
+	rank := parentOf(t, number(t, started[1]))
+	require.NoError(t, syscall.Kill(parentOf(t, rank), syscall.SIGKILL))
+	out.await(t, `(?s)(started \d+.*){3}`)
+	require.NoError(t, root.Process.Kill())
+	mark.NoneLeft(t)
+}
+
 // TestSignalsOfABatchSystem: Slurm sends the signal of --signal=USR1@60, and the SIGTERM
 // with which a job ends, to all processes of a step. They are for the ranks, and no end of
 // agents, guards and daemons.

@@ -120,11 +120,20 @@ func (n *node) fence() {
 }
 
 // watch hands on a node's messages and diagnostics until its process has ended.
-// certain: so have its ranks.
+// certain: so have its ranks, as the system says, or the guard of a host, where an agent goes on to
+// bring its word.
 func (n *node) watch(message func(control.Message), diagnostic func(string)) (why string, certain bool) {
 	var reading sync.WaitGroup
+	gone := false
+	take := func(m control.Message) {
+		if m.Kind == control.KindGone {
+			gone = true
+			return
+		}
+		message(m)
+	}
 	reading.Go(func() {
-		if err := receive(bufio.NewReader(n.out), message); errors.Is(err, control.ErrMessage) {
+		if err := receive(bufio.NewReader(n.out), take); errors.Is(err, control.ErrMessage) {
 			n.broken = err
 		}
 		hasty := time.AfterFunc(graceAfterEOF, n.fence)
@@ -142,7 +151,7 @@ func (n *node) watch(message func(control.Message), diagnostic func(string)) (wh
 	n.out.finish()
 	n.errs.finish()
 	reading.Wait()
-	return n.exitReason(), certain
+	return n.exitReason(), certain || gone
 }
 
 // lostConnection is the exit code of ssh for what is its own error.

@@ -47,6 +47,8 @@ const (
 	KindCredit  Kind = "credit"  // root -> daemon: output has been taken over
 	KindError   Kind = "error"   // daemon -> root: the daemon cannot do what it was asked to
 	KindStarted Kind = "started" // daemon -> root: processes have been started
+	// guard of a daemon -> root: the daemon has ended, not well, and nothing of it is left.
+	KindGone Kind = "gone"
 	// daemon -> root: the programs of processes have ended, but not what has started them.
 	KindOutlived Kind = "outlived"
 

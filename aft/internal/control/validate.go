@@ -49,6 +49,7 @@ var checks = map[Kind]func(Message) error{
 	KindCredit:   func(m Message) error { return inRange("bytes", m.Credit, 1, maxCredit) },
 	KindInherit:  func(m Message) error { return field(m.Inherit, nil) },
 	KindBequest:  func(m Message) error { return each("bequests", m.Bequests, 1, checkBequest) },
+	KindGone:     func(Message) error { return nil },
 	KindStarted:  func(m Message) error { return count("processes", len(m.Started), 1) },
 	KindOutlived: func(m Message) error { return count("processes", len(m.Outlived), 1) },
 	KindError:    func(m Message) error { return field(m.Error, (*Error).check) },

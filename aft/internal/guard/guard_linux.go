@@ -59,6 +59,9 @@ func run() int {
 	if !clean {
 		warn("a process has been killed but does not end", errors.New(killLimit.String()))
 	}
+	if clean && adopts == nil && (!g.status.Exited() || g.status.ExitStatus() != 0) {
+		_, _ = os.Stdout.WriteString(Gone) // in one piece, or not at all: the root may have gone, too
+	}
 	if g.status.Signaled() && g.status.Signal() == syscall.SIGKILL {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // as the daemon has ended
 	}

@@ -3,12 +3,14 @@ package guard
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 )
@@ -31,6 +33,13 @@ func TestStoppedDaemonIsNotContinued(t *testing.T) {
 	state('S')
 	g.onSignal(FenceSignal)
 	require.EqualError(t, daemon.Wait(), "signal: killed")
+}
+
+// TestGone is a message of the control plane.
+func TestGone(t *testing.T) {
+	m, err := control.ReadMessage(strings.NewReader(Gone))
+	require.NoError(t, err)
+	require.Equal(t, control.Message{Kind: control.KindGone}, m)
 }
 
 // TestNamesOfTheRole: they are written down twice.
