@@ -14,13 +14,6 @@ import (
 	"syscall"
 )
 
-// What tells a process that it is a guard, or the daemon below it: names of package env, which imports much.
-const (
-	role       = "CRAFT_ROLE"
-	roleGuard  = "guard"
-	roleDaemon = "daemon"
-)
-
 // ForRanks are signals that are passed on to the ranks. Guards and daemons do nothing because of
 // them: a batch system sends them to all processes of a job, so that programs can save
 // what they have, and the nodes are to be there as long as the ranks are.

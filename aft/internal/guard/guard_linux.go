@@ -15,6 +15,13 @@ import (
 // name is to leave the one that cleans up.
 const Name = "craft-guard"
 
+// What tells a process that it is a guard, or the daemon below it: names of package env, which imports much.
+const (
+	role       = "CRAFT_ROLE"
+	roleGuard  = "guard"
+	roleDaemon = "daemon"
+)
+
 // killLimit is how long a guard waits for processes that it has killed, as a daemon does.
 const killLimit = 10 * time.Second
 

@@ -31,6 +31,25 @@ func report(b *testing.B, what string) {
 	}
 }
 
+// BenchmarkPlainStart starts as many processes of the program as an empty job has for its ranks, daemons and root, at once,
+// and waits for their end. They do nothing.
+func BenchmarkPlainStart(b *testing.B) {
+	p := testprogram.New(b)
+	for b.Loop() {
+		plainStart(p, given.np+given.nodes+1)
+	}
+}
+
+func plainStart(p *testprogram.Program, n int) {
+	all := make([]*testprogram.Started, n)
+	for i := range all {
+		all[i] = p.Start("-what", "end")
+	}
+	for _, s := range all {
+		s.End(0)
+	}
+}
+
 // BenchmarkEmptyJob starts ranks, which have nothing to do, and waits for their end.
 func BenchmarkEmptyJob(b *testing.B) {
 	p := testprogram.New(b)
