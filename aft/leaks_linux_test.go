@@ -56,7 +56,6 @@ func TestRecoveriesLeakNothing(t *testing.T) {
 			require.NoError(t, j.err, &j.output)
 			require.Zero(t, j.code, &j.output)
 			j.mark.NoneLeft(t)
-			t.Logf("%d recoveries", many)
 		})
 	}
 }
