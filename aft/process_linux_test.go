@@ -68,6 +68,8 @@ func rankMain(dir, mode string, deaths []string) error {
 		return behindMain()
 	case "kept":
 		return keptMain()
+	case "recurring":
+		return recurringMain(dir, deaths)
 	case "stuck":
 		return stuckMain(dir, deaths[0])
 	case "spare":

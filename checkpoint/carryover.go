@@ -25,9 +25,16 @@ import (
 type carryover struct {
 	mu   sync.Mutex
 	last carried
-	// left is what the last attempt has not done at its end: its record, and the lock given back.
-	left func()
+	// left is what the last attempt that has touched files has not done at its end: its record, those
+	// of the attempts after it, and the lock given back.
+	left func(after []storage.Record)
+	// records are those of the attempts after it. Nothing else of them may be kept: there is no end to them
+	// as long as no version is due for a file.
+	records []storage.Record
 }
+
+// recordsCarried is how many records of attempts are kept, the newest ones.
+const recordsCarried = 9
 
 // carried is what a rank knows of the attempt before.
 type carried struct {
@@ -65,11 +72,19 @@ func (c *carryover) finish() {
 		return
 	}
 	c.mu.Lock()
-	left := c.left
-	c.left = nil
+	left, records := c.left, c.records
+	c.left, c.records = nil, nil
 	c.mu.Unlock()
 	if left != nil {
-		left()
+		left(records)
+	}
+}
+
+// record adds that of an attempt that has touched no file.
+func (c *carryover) record(r storage.Record) {
+	c.records = append(c.records, r)
+	if n := len(c.records); n > recordsCarried {
+		c.records = slices.Clone(c.records[n-recordsCarried:])
 	}
 }
 
@@ -130,31 +145,42 @@ func (cp *Checkpoint) carryOver() bool {
 		Store: cp.placement.Manifest().Last().ID, Newest: cp.line.attempt.newest, Used: cp.line.attempt.last,
 		Reached: cp.line.redo.reached, dir: cp.placedAt,
 	}
-	before, lock, light := over.left, cp.lock, cp.light
-	over.last.Lock = lock != nil || light && before != nil
-	if light && before == nil {
-		return true // another process had the lock
+	lock, records := cp.lock, cp.root() && cp.opt.Record
+	if cp.light {
+		over.last.Lock = over.left != nil // else another process had it
+		if over.left != nil && records {
+			over.record(up.newRecord(time.Now(), true))
+		}
+		return true
 	}
-	if cp.root() && cp.opt.Record {
+	over.last.Lock, over.left = lock != nil, nil
+	if records {
 		r := up.newRecord(time.Now(), true)
 		up.maintenance.tell(metadata{record: &r})
 	}
-	if !light {
-		up.announceNewest()
+	up.announceNewest()
+	if lock == nil && !cp.root() {
+		return true
 	}
-	over.left = func() {
+	over.left = func(after []storage.Record) {
 		up.doMaintenance(context.Background())
-		if light {
-			before()
-			return
-		}
+		writeRecords(cp.core, lock, after)
 		up.dropSpares()
 		giveBackLock(cp.core, lock)
 	}
-	if lock == nil && !cp.root() {
-		over.left = nil
-	}
 	return true
+}
+
+// writeRecords writes those of attempts that have touched no file, with the lock of one before them.
+func writeRecords(of *core, lock storage.Lock, records []storage.Record) {
+	if lock != nil && lock.Check() != nil || of.comm.Lease() != nil {
+		return
+	}
+	for _, r := range records {
+		if err := of.home.Record(context.Background(), r); err != nil {
+			of.log.Debug("record of the run not written", "error", err)
+		}
+	}
 }
 
 func giveBackLock(c *core, lock storage.Lock) {
@@ -182,8 +208,9 @@ func (c *carryover) inheritLock(of *core) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = func() {
+	c.left = func(after []storage.Record) {
 		taking.Wait()
+		writeRecords(of, lock, after)
 		giveBackLock(of, lock)
 	}
 }

@@ -1,0 +1,172 @@
+package aft_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/cptypes"
+)
+
+// usage is what a process has of what it may not have more and more of.
+type usage struct {
+	Descriptors, Memfds, Mappings, Threads int
+	Resident                               int64
+	Goroutines                             int   // of those that tell
+	Heap                                   int64 // the same, after a collection
+}
+
+// usageOf looks from outside.
+func usageOf(pid int) (u usage, err error) {
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	open, err := os.ReadDir(proc + "fd")
+	if err != nil {
+		return u, err
+	}
+	for _, fd := range open {
+		u.Descriptors++
+		if target, err := os.Readlink(proc + "fd/" + fd.Name()); err == nil && strings.HasPrefix(target, "/memfd:") {
+			u.Memfds++
+		}
+	}
+	maps, err := os.ReadFile(proc + "maps")
+	if err != nil {
+		return u, err
+	}
+	u.Mappings = strings.Count(string(maps), "\n")
+	status, err := os.ReadFile(proc + "status")
+	for line := range strings.Lines(string(status)) {
+		switch fields := strings.Fields(line); fields[0] {
+		case "Threads:":
+			u.Threads, _ = strconv.Atoi(fields[1])
+		case "VmRSS:":
+			u.Resident, _ = strconv.ParseInt(fields[1], 10, 64)
+			u.Resident <<= 10
+		}
+	}
+	return u, err
+}
+
+// ownUsage is that of this process.
+func ownUsage() (u usage, err error) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what has a finalizer goes with the second one
+	runtime.ReadMemStats(&m)
+	u, err = usageOf(os.Getpid())
+	u.Goroutines, u.Heap = runtime.NumGoroutine(), int64(m.HeapAlloc)
+	return u, err
+}
+
+// Of a job with recoveries again and again.
+const (
+	recurringSteps = 3 // of an attempt
+	evictedEvery   = 10
+)
+
+// recurringMain is a job in which a rank that is not the first one dies in each attempt, after some steps, until there
+// were so many recoveries. With evict another one is in the way every 10th time. In the attempts that are
+// measured all wait, and the first rank tells what it uses.
+func recurringMain(dir string, args []string) error {
+	recoveries, _ := strconv.Atoi(args[0])
+	early, _ := strconv.Atoi(args[1])
+	evict := args[2] == "evict"
+	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		c, epoch := z.Comm(), z.Epoch()
+		cp, err := checkpoint.New("recurring", c, checkpoint.WithPath(filepath.Join(dir, "cp")))
+		if err != nil {
+			return err
+		}
+		defer cp.Close()
+		field := make([]float64, 30_000)
+		cp.Add("field", cptypes.Partitioned(&field, int(c.Rank())*30_000, int(c.Rank()+1)*30_000, c.Size()*30_000))
+		if err := cp.Commit(); err != nil {
+			return err
+		}
+		iter := 0
+		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
+			return err
+		}
+		for range recurringSteps {
+			sum, err := comm.AllreduceOne(ctx, c, field[0]+float64(c.Rank()), comm.Sum)
+			if err != nil {
+				return err
+			}
+			field[iter%len(field)] = sum
+			z.Step(iter)
+			if err := cp.UpdateAndWrite(ctx, iter, 1); err != nil {
+				return err
+			}
+			iter++
+		}
+		if err := cp.Wait(ctx); err != nil {
+			return err
+		}
+		if epoch == early || epoch == recoveries {
+			if err := tellUsage(ctx, z, dir); err != nil {
+				return err
+			}
+		}
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		if epoch == recoveries {
+			return nil
+		}
+		victim := 1 + epoch%(c.Size()-1)
+		switch other := 1 + (epoch+1)%(c.Size()-1); {
+		case int(c.Rank()) == victim:
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		case evict && epoch%evictedEvery == 0 && int(c.Rank()) == other:
+			time.Sleep(time.Hour)
+		}
+		return comm.Barrier(ctx, c)
+	}, aft.WithLogger(slog.New(slog.DiscardHandler)))
+}
+
+// tellUsage lets the first rank tell what it uses, again and again, until the test has seen enough.
+func tellUsage(ctx context.Context, z *aft.Zone, dir string) error {
+	if z.Comm().Rank() == 0 {
+		name := filepath.Join(dir, fmt.Sprint("usage-", z.Epoch()))
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint("seen-", z.Epoch()))); err == nil {
+				break
+			}
+			u, err := ownUsage()
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(told{PID: os.Getpid(), Replacement: z.Replacement(), Usage: u})
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(name+".new", text, 0o600); err != nil {
+				return err
+			}
+			if err := os.Rename(name+".new", name); err != nil {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	return comm.Barrier(ctx, z.Comm())
+}
+
+// told is what the first rank tells.
+type told struct {
+	PID         int
+	Replacement bool
+	Usage       usage
+}
