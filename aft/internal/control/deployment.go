@@ -166,9 +166,15 @@ func (s *spawning) complete(wanted map[Original]*process) bool {
 	return true
 }
 
-// load is how many of its processes n has.
-func (s *spawning) load(n *node) int {
-	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
+// loads is how many of its processes nodes have; s may be nil.
+func (s *spawning) loads() map[*node]int {
+	loads := make(map[*node]int)
+	for _, p := range s.newcomers() {
+		if p.present() {
+			loads[p.node]++
+		}
+	}
+	return loads
 }
 
 // newcomers are the started processes by original rank; s may be nil.

@@ -81,7 +81,7 @@ func (d *deployment) hello(now time.Time, n *node, m Hello) {
 			p.original, n.Name, m.Version, Version))
 		return
 	}
-	p.state, p.address, p.tcp = alive, m.Address, m.TCP
+	p.join(contact{address: m.Address, tcp: m.TCP})
 	if d.joinDue.IsZero() {
 		d.joinDue = now.Add(joinPatience)
 	}

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
@@ -29,6 +30,8 @@ type Outcome struct {
 
 // Run simulates a job: its start, and a failure.
 func Run(c Config) (out Outcome, err error) {
+	runtime.LockOSThread() // whose time is taken
+	defer runtime.UnlockOSThread()
 	s, err := newSim(c)
 	if err != nil {
 		return out, err
