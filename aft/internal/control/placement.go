@@ -11,20 +11,17 @@ import (
 // It returns the node of each rank.
 func blocks(size int, nodes []*node) []*node {
 	counts := make([]int, len(nodes))
-	for range size {
-		best := -1
-		for i, n := range nodes {
-			if n.Spare || !n.usable() || n.Slots > 0 && counts[i] >= n.Slots {
-				continue
-			}
-			if best < 0 || counts[i] < counts[best] {
-				best = i
+	for left := size; left > 0; {
+		before := left
+		for i, n := range nodes { // one more on each, as long as there are any
+			if left > 0 && !n.Spare && n.usable() && (n.Slots == 0 || counts[i] < n.Slots) {
+				counts[i]++
+				left--
 			}
 		}
-		if best < 0 {
+		if left == before {
 			return nil
 		}
-		counts[best]++
 	}
 	var out []*node
 	for i, n := range nodes {

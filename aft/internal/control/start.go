@@ -29,8 +29,8 @@ func (d *deployment) launch(now time.Time) {
 	if d.launched || d.out.ended {
 		return
 	}
-	for _, n := range d.members.nodes {
-		if !n.ready && !(n.Spare && !n.reachable()) {
+	for ; d.reported < len(d.members.nodes); d.reported++ {
+		if n := d.members.nodes[d.reported]; !n.ready && !(n.Spare && !n.reachable()) {
 			return
 		}
 	}
@@ -110,6 +110,9 @@ func (d *deployment) tickJoin(now time.Time) {
 // settle reports whether the first world can be made: all ranks have said Hello. Programs that
 // never join may end as they like; the two kinds do not mix.
 func (d *deployment) settle(now time.Time, policy driver.SpawnPolicy) bool {
+	if c := d.members.census; c.starting > 0 && c.ends == 0 {
+		return false // they are still to come: not looked for at each Hello
+	}
 	joined, plain := 0, (*process)(nil) // how many have said Hello; the first that has ended without a failure
 	for _, p := range d.members.latest {
 		switch {
