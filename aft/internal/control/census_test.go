@@ -50,3 +50,13 @@ func TestCensus(t *testing.T) {
 	requireCensus(t, m)
 	require.False(t, m.census.awake == 0)
 }
+
+// requireWatched: no node is looked at too late.
+func requireWatched(t *testing.T, m *membership) {
+	t.Helper()
+	for i, n := range m.nodes {
+		if limit := m.limitOf(n); !limit.IsZero() {
+			require.False(t, m.silentAt.IsZero() || m.silentAt.After(limit), "node %d", i)
+		}
+	}
+}

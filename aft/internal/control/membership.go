@@ -27,6 +27,7 @@ type membership struct {
 	outlived  []*process // scripts whose program has ended
 	presumed  int        // processes
 	reviewAt  time.Time  // when review is due; zero: when something happens
+	silentAt  time.Time  // no node is due before
 	inZone    bool       // somebody may be in a zone
 }
 

@@ -188,6 +188,7 @@ func (s *sim) step() {
 	}
 	do()
 	requireCensus(s.t, s.root.members)
+	requireWatched(s.t, s.root.members)
 }
 
 func (s *sim) actions(list []Action) {

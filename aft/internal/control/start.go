@@ -20,6 +20,7 @@ func (d *deployment) ready(now time.Time, n *node, m Ready) {
 	}
 	n.ready, n.program, n.path = true, m.Program, m.Path
 	n.heard, n.due = now, now.Add(d.members.lease(now)+d.timing.Margin)
+	d.members.watch(n)
 	d.launch(now)
 }
 
