@@ -108,6 +108,7 @@ type spawning struct {
 	begin   int                   // the epoch that they begin in
 	current map[Original]*process // by the rank they stand for
 	lost    []*process            // died before they were needed
+	upTo    int                   // ends of processes, by when all were replaced that are to be
 }
 
 func newSpawning(policy driver.SpawnPolicy, epoch, begin int) *spawning {

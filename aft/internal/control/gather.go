@@ -43,9 +43,9 @@ func (d *Daemon) Waits(id Proc) bool {
 func (d *Daemon) learn(now time.Time, m Message) {
 	made := m.Made
 	if g := made.New; g != nil && d.groups[g.ID] == nil {
-		for _, p := range d.list() {
-			if slices.Contains(g.Procs, p.id) {
-				d.groups[g.ID] = append(d.groups[g.ID], p.id)
+		for _, id := range g.Procs {
+			if d.ranks[id] != nil {
+				d.groups[g.ID] = append(d.groups[g.ID], id)
 			}
 		}
 	}
