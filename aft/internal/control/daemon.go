@@ -360,11 +360,11 @@ func (d *Daemon) stop(why string, end EndDaemon) {
 
 // pass hands a message on to processes of the node that have joined.
 func (d *Daemon) pass(m Message) {
-	to := m.To
+	to, body := m.To, new(Body)
 	m.To = nil
 	for _, p := range d.list() {
 		if p.joined && !p.outlived && (len(to) == 0 || slices.Contains(to, p.id)) {
-			d.down(p.id, m)
+			d.out = append(d.out, DaemonAction{ToRank: &ToRank{Proc: p.id, Message: m, Body: body}})
 		}
 	}
 }
