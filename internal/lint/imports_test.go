@@ -75,6 +75,7 @@ var allowed = []rule{
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
 	{"aft/internal/control", []string{"aft/comm/driver"}},
+	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control"}},
 	{"aft/launch", []string{"aft/comm", "aft/internal/control"}},
 	{"aft/internal/pipe", nil},
 	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe"}},

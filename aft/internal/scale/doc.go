@@ -13,8 +13,9 @@
 // With a fan-out the same machines stand in a tree of daemons, which there is only here: a node
 // passes on what is for the nodes below it, and gathers what they have to say; see relay.go.
 //
-// TestDocumented checks the small rows of docs/recovery-scale.md. All of its tables:
+// TestDocumented checks the rows of small jobs in docs/recovery-scale.md. All of its tables, with what the
+// root's machine has taken of the processor, and the constants of the model, measured:
 //
-//	go test ./aft/internal/scale -run Tables -v -timeout 30m -nodes 10,100,1000,10000 -ranks 1,8,64
-//	go test ./aft/internal/scale -run ^$ -bench Costs      # the constants of the model, measured
+//	go test ./aft/internal/scale -run Tables -v -timeout 60m -tables -nodes 10,100,1000,10000 -ranks 1 -fan-out 0,16,32
+//	go test ./aft/internal/scale -run ^$ -bench Costs
 package scale

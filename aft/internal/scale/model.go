@@ -29,8 +29,8 @@ type Model struct {
 // with 10 Gbit/s Ethernet between them.
 var Default = Model{
 	Latency: 30 * time.Microsecond, Local: 10 * time.Microsecond, Bandwidth: 1.25e9,
-	Receive: 10 * time.Microsecond, Send: 5 * time.Microsecond,
-	Encode: 5, Decode: 20, Copy: 0.3,
+	Receive: 5 * time.Microsecond, Send: 2 * time.Microsecond,
+	Encode: 17, Decode: 35, Copy: 0.2,
 	Spawn: time.Millisecond, Boot: 20 * time.Millisecond, CleanUp: time.Millisecond,
 }
 
