@@ -238,7 +238,7 @@ func (d *daemon) bequeath(i control.Inherit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.ranks[i.To]; r != nil && len(list) > 0 {
-		d.sendTo(r, control.Message{Kind: control.KindBequest, Bequests: list})
+		d.sendTo(r, control.Message{Kind: control.KindBequest, Bequests: list}, nil)
 	}
 }
 
@@ -281,7 +281,7 @@ func (d *daemon) perform(actions []control.DaemonAction) {
 			}
 		case a.ToRank != nil:
 			if r := d.ranks[a.ToRank.Proc]; r != nil {
-				d.sendTo(r, a.ToRank.Message)
+				d.sendTo(r, a.ToRank.Message, a.ToRank.Body)
 			}
 		case a.Start != nil:
 			d.start(*a.Start)
@@ -302,8 +302,8 @@ func (d *daemon) send(m control.Message) {
 	}
 }
 
-func (d *daemon) sendTo(r *rank, m control.Message) {
-	if err := r.box.put(m); err != nil {
+func (d *daemon) sendTo(r *rank, m control.Message, body *control.Body) {
+	if err := r.box.putOf(body, m); err != nil {
 		d.log.Error("a message to a rank", "proc", r.proc, "kind", m.Kind, "error", err)
 	}
 }
@@ -318,7 +318,7 @@ func (d *daemon) start(s control.Start) {
 	d.ranks[s.Proc] = r
 	own := d.setup
 	own.Program, own.Args, own.Env, own.Dir = "", nil, nil, ""
-	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}})
+	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}}, nil)
 	d.watched.Go(func() { d.live(r) })
 }
 

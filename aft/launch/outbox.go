@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"slices"
@@ -32,6 +31,10 @@ type outbox struct {
 	done sync.WaitGroup
 }
 
+// atOnce is from when on a body in common is written by itself, rather than copied to be written with what comes
+// before it.
+const atOnce = 4 << 10
+
 type queuedOutput struct {
 	proc  control.Proc
 	frame []byte
@@ -50,12 +53,17 @@ func newOutbox(file *os.File) *outbox {
 
 // put sends a message, after those put before it. An Exit takes the output of its
 // processes with it. Errors of the connection are seen by those who read from it.
-func (o *outbox) put(m control.Message) error {
-	var b bytes.Buffer
-	if err := control.WriteMessage(&b, m); err != nil {
+func (o *outbox) put(m control.Message) error { return o.putOf(nil, m) }
+
+// putOf is put for a message that has a body in common with others.
+func (o *outbox) putOf(body *control.Body, m control.Message) error {
+	frame, rest, err := body.Frame(m)
+	if err != nil {
 		return err
 	}
-	frame := b.Bytes()
+	if len(rest) < atOnce {
+		frame, rest = append(frame, rest...), nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.err != nil {
@@ -69,6 +77,9 @@ func (o *outbox) put(m control.Message) error {
 		o.control = append(o.control, frame)
 	default:
 		o.control = append(o.control, frame)
+		if len(rest) > 0 {
+			o.control = append(o.control, rest)
+		}
 	}
 	o.try()
 	return nil

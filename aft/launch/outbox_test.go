@@ -64,3 +64,48 @@ func TestClosingDoesNotWaitForOneWhoDoesNotRead(t *testing.T) {
 	o.close(time.Now())
 	require.NoError(t, o.put(outputOf(0, 1)), "a closed one drops it")
 }
+
+// TestLargeBodiesInCommon: what many get waits once for all of them, between messages of their own, and each reads
+// all of it.
+func TestLargeBodiesInCommon(t *testing.T) {
+	var procs []control.Proc
+	for p := range control.Proc(20_000) { // more than a pipe holds
+		procs = append(procs, p)
+	}
+	body := new(control.Body)
+	made := control.Message{Kind: control.KindMade, Made: &control.Made{New: &control.Group{ID: 1, Procs: procs}}}
+	var readers [2]*os.File
+	var boxes [2]*outbox
+	for i := range boxes {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		readers[i], boxes[i] = r, newOutbox(w)
+		require.NoError(t, boxes[i].put(outputOf(1, 50_000)))
+		made.To = []control.Proc{control.Proc(i)}
+		require.NoError(t, boxes[i].putOf(body, made))
+		require.NoError(t, boxes[i].put(control.Message{Kind: control.KindStop}))
+	}
+	waiting := func(o *outbox) []byte {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.control[len(o.control)-2]
+	}
+	require.Same(t, &waiting(boxes[0])[0], &waiting(boxes[1])[0])
+	for i, o := range boxes {
+		go o.close(time.Now().Add(10 * time.Second)) // ends when all is read
+		in := bufio.NewReader(readers[i])
+		var got []control.Message
+		for {
+			m, err := control.ReadMessage(in)
+			if err != nil {
+				break
+			}
+			if m.Kind != control.KindOutput {
+				got = append(got, m)
+			}
+		}
+		made.To = []control.Proc{control.Proc(i)}
+		require.Equal(t, []control.Message{made, {Kind: control.KindStop}}, got)
+		require.NoError(t, readers[i].Close())
+	}
+}

@@ -200,7 +200,7 @@ func (r *root) perform(actions []control.Action) {
 	for _, a := range actions {
 		switch {
 		case a.Send != nil:
-			if err := r.nodes[a.Send.Node].box.put(r.completed(*a.Send)); err != nil { // everybody would wait for it
+			if err := r.nodes[a.Send.Node].box.putOf(a.Send.Body, r.completed(*a.Send)); err != nil { // everybody would wait for it
 				r.stopNow(control.End{Code: exitFailed, Report: fmt.Sprintf("a message to the daemon of node %d: %v", a.Send.Node, err)})
 			}
 		case a.Fence != nil:

@@ -78,6 +78,7 @@ var allowed = []rule{
 	{"aft/internal/proc", nil},
 	{"aft/internal/guard", []string{"aft/internal/proc"}},
 	{"aft/launch", []string{"aft/comm", "aft/comm/driver", "aft/internal/control", "aft/internal/guard", "aft/internal/proc", "internal/offheap"}},
+	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control"}},
 	{"aft/internal/pipe", nil},
 	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},

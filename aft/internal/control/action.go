@@ -18,6 +18,7 @@ type Action struct {
 type Send struct {
 	Node    Node
 	Message Message
+	Body    *Body // of Message, with others to other nodes; nil: there are none
 }
 
 // Note is something that the user may want to read.
@@ -50,6 +51,7 @@ type DaemonAction struct {
 type ToRank struct {
 	Proc    Proc
 	Message Message
+	Body    *Body // of Message, with others to other processes; nil: there are none
 }
 
 // Kill is a signal for a process of the node (and its process group).

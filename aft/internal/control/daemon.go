@@ -19,6 +19,9 @@ type Daemon struct {
 	groups map[CommID][]Proc
 	// revoked: some communicator was, so that nobody may wait for a split.
 	revoked bool
+	// asksRevoked are those that processes here have asked to be revoked, since the root has
+	// last told of an outcome or a failure.
+	asksRevoked map[Revoke]bool
 	// everybody: when this process has got a signal itself; see Signalled.
 	everybody map[int]time.Time
 	// passed: when one of the root was passed on to all ranks.
@@ -84,7 +87,7 @@ func NewDaemon(setup Setup) *Daemon {
 		setup:  setup,
 		ranks:  make(map[Proc]*local),
 		held:   make(map[opKey]*heldJoins),
-		groups: make(map[CommID][]Proc),
+		groups: make(map[CommID][]Proc), asksRevoked: make(map[Revoke]bool),
 
 		everybody: make(map[int]time.Time), passed: make(map[int]time.Time), forwarded: make(map[int]forwardedSignal),
 	}
@@ -117,7 +120,10 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 		d.revoked = true
 		d.pass(m)
 		d.flush(now)
-	case KindPeers, KindFailed, KindStack:
+	case KindFailed:
+		clear(d.asksRevoked) // with a failure it says more
+		d.pass(m)
+	case KindPeers, KindStack:
 		d.pass(m)
 	}
 	return d.take()
@@ -171,7 +177,7 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 			d.down(id, Message{Kind: KindPulse, Pulse: &Pulse{Seq: m.Pulse.Seq, Left: rest}})
 		}
 	case KindRevoke:
-		d.up(m)
+		d.askRevoked(p, m)
 	case KindFree:
 		d.free(id, m.Free.Comm)
 		d.flush(now)
@@ -354,11 +360,11 @@ func (d *Daemon) stop(why string, end EndDaemon) {
 
 // pass hands a message on to processes of the node that have joined.
 func (d *Daemon) pass(m Message) {
-	to := m.To
+	to, body := m.To, new(Body)
 	m.To = nil
 	for _, p := range d.list() {
 		if p.joined && !p.outlived && (len(to) == 0 || slices.Contains(to, p.id)) {
-			d.down(p.id, m)
+			d.out = append(d.out, DaemonAction{ToRank: &ToRank{Proc: p.id, Message: m, Body: body}})
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestMessagesArePassedOn(t *testing.T) {
 	s.root(Message{Kind: KindFailed, Failed: []Proc{3}})
 	require.Len(t, s.out, 2, "not to who has not joined")
 	s.root(Message{Kind: KindMade, To: []Proc{5, 77}, Made: &Made{Comm: 1, Op: OpAgree}})
-	require.Equal(t, ToRank{5, Message{Kind: KindMade, Made: &Made{Comm: 1, Op: OpAgree}}}, *s.out[2].ToRank)
+	require.Equal(t, ToRank{Proc: 5, Message: Message{Kind: KindMade, Made: &Made{Comm: 1, Op: OpAgree}}, Body: new(Body)}, *s.out[2].ToRank)
 	require.Len(t, s.out, 3)
 }
 
@@ -282,7 +282,7 @@ func TestLeaseOfADaemon(t *testing.T) {
 	s.root(Message{Kind: KindPulse, Pulse: &Pulse{Seq: sent, Left: time.Second}})
 	s.out = nil
 	s.rank(4, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3}})
-	require.Equal(t, ToRank{4, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3, Left: 910 * time.Millisecond}}}, *s.out[0].ToRank)
+	require.Equal(t, ToRank{Proc: 4, Message: Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3, Left: 910 * time.Millisecond}}}, *s.out[0].ToRank)
 	s.rank(5, Message{Kind: KindPulse, Pulse: &Pulse{Seq: 3}})
 	s.tick(909 * time.Millisecond)
 	require.False(t, s.d.ended)

@@ -21,6 +21,7 @@ type deployment struct {
 	ledger  ledger
 
 	launched  bool      // the first processes were started
+	reported  int       // nodes, before the first one that has not, and is still to
 	joinDue   time.Time // when those that have not joined are named; zero: none has joined
 	joinNamed bool
 	retry     time.Time // when a replacement that has to wait is due; zero: there is none
@@ -87,17 +88,15 @@ func (d *deployment) postpone(until time.Time) { d.retry = earlier(d.retry, unti
 
 // send gives the order to start processes, which begin in an epoch.
 func (d *deployment) send(list []*process, epoch int) {
-	for _, n := range d.members.nodes {
-		var starts []Start
-		for _, p := range list {
-			if p.node == n && !p.ordered {
-				p.ordered = true
-				starts = append(starts, Start{Proc: p.id, Original: p.original, Epoch: epoch})
-			}
+	starts := make(map[*node][]Start)
+	for _, p := range list {
+		if !p.ordered {
+			p.ordered = true
+			starts[p.node] = append(starts[p.node], Start{Proc: p.id, Original: p.original, Epoch: epoch})
 		}
-		if len(starts) > 0 {
-			d.out.send(n, Message{Kind: KindStart, Start: starts})
-		}
+	}
+	for _, n := range slices.SortedFunc(maps.Keys(starts), func(a, b *node) int { return cmp.Compare(a.id, b.id) }) {
+		d.out.send(n, Message{Kind: KindStart, Start: starts[n]})
 	}
 }
 
@@ -108,6 +107,7 @@ type spawning struct {
 	begin   int                   // the epoch that they begin in
 	current map[Original]*process // by the rank they stand for
 	lost    []*process            // died before they were needed
+	upTo    int                   // ends of processes, by when all were replaced that are to be
 }
 
 func newSpawning(policy driver.SpawnPolicy, epoch, begin int) *spawning {
@@ -165,9 +165,15 @@ func (s *spawning) complete(wanted map[Original]*process) bool {
 	return true
 }
 
-// load is how many of its processes n has.
-func (s *spawning) load(n *node) int {
-	return len(only(s.newcomers(), func(p *process) bool { return p.node == n && p.present() }))
+// loads is how many of its processes nodes have; s may be nil.
+func (s *spawning) loads() map[*node]int {
+	loads := make(map[*node]int)
+	for _, p := range s.newcomers() {
+		if p.present() {
+			loads[p.node]++
+		}
+	}
+	return loads
 }
 
 // newcomers are the started processes by original rank; s may be nil.

@@ -42,10 +42,11 @@ func (d *Daemon) Waits(id Proc) bool {
 // who have waited at the end of a zone.
 func (d *Daemon) learn(now time.Time, m Message) {
 	made := m.Made
+	clear(d.asksRevoked)
 	if g := made.New; g != nil && d.groups[g.ID] == nil {
-		for _, p := range d.list() {
-			if slices.Contains(g.Procs, p.id) {
-				d.groups[g.ID] = append(d.groups[g.ID], p.id)
+		for _, id := range g.Procs {
+			if d.ranks[id] != nil {
+				d.groups[g.ID] = append(d.groups[g.ID], id)
 			}
 		}
 	}
@@ -61,6 +62,17 @@ func (d *Daemon) learn(now time.Time, m Message) {
 			}
 		}
 	}
+}
+
+// askRevoked passes on that a communicator is to be revoked, with all that were made of it, unless that was asked for
+// already: after a failure each rank asks, twice. What p has part in and was made since comes with an outcome,
+// which has come if p waits for none; then it is asked for again, and so it is when the root has told of a failure.
+func (d *Daemon) askRevoked(p *local, m Message) {
+	if d.asksRevoked[*m.Revoke] && !p.waits {
+		return
+	}
+	d.asksRevoked[*m.Revoke] = true
+	d.up(m)
 }
 
 // free notes that a process of the node has given a communicator back: nobody here waits

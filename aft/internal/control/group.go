@@ -26,6 +26,11 @@ type group struct {
 	// replacements, until a repair has them.
 	rolledBack bool
 	ahead      *spawning
+	// index is the rank of each member, for rank; nil: nobody has asked yet.
+	index map[Proc]int
+	// lost are the members that had failed when so many processes had ended; see failed.
+	lost   []*process
+	lostBy int
 	// broken are operations that have ended with Revoked for some, and because of whose
 	// return: so they do for those who come later.
 	broken map[uint64][]Proc
@@ -69,11 +74,43 @@ func (c *groups) replaceWorld(members []*process) *group {
 
 func (g *group) record() *Group { return &Group{ID: g.id, Procs: ids(g.members), Lasting: g.lasting} }
 
-func (g *group) rank(p *process) int { return slices.Index(g.members, p) }
+// rank is that of p; -1: it is no member.
+func (g *group) rank(p *process) int {
+	if g.index == nil {
+		g.index = make(map[Proc]int, len(g.members))
+		for i, q := range g.members {
+			g.index[q.id] = i
+		}
+	}
+	if i, member := g.index[p.id]; member {
+		return i
+	}
+	return -1
+}
 
-// standIn is the rank of the member with an original rank; -1: there is none.
-func (g *group) standIn(o Original) int {
-	return slices.IndexFunc(g.members, func(p *process) bool { return p.original == o })
+// standIns finds the rank of the member with an original rank; -1: there is none.
+func (g *group) standIns() func(Original) int {
+	ranks := make(map[Original]int, len(g.members))
+	for i, p := range g.members {
+		if _, two := ranks[p.original]; !two {
+			ranks[p.original] = i
+		}
+	}
+	return func(o Original) int {
+		if i, there := ranks[o]; there {
+			return i
+		}
+		return -1
+	}
+}
+
+// anyAway: somebody takes part in no operation any more but those at the end of the zone, or has given g back.
+func (g *group) anyAway() bool {
+	away := len(g.freed) > 0
+	for ; g != nil; g = g.parent {
+		away = away || len(g.away) > 0
+	}
+	return away
 }
 
 // isAway: p takes part in no operation but those at the end of the zone.
@@ -95,8 +132,15 @@ func (g *group) isMadeOf(ancestor *group) bool {
 	return false
 }
 
+// failed are the members that have failed. It is asked at each message, and looks only when somebody has ended.
 func (g *group) failed() []*process {
-	return only(g.members, func(p *process) bool { return p.state == failed })
+	if len(g.members) == 0 {
+		return nil
+	}
+	if ends := g.members[0].node.census.ends; g.lostBy != ends {
+		g.lost, g.lostBy = only(g.members, func(p *process) bool { return p.state == failed }), ends
+	}
+	return slices.Clip(g.lost)
 }
 
 // missing are those that take part no more, whether they have failed or not.

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,12 +14,21 @@ type awaited struct {
 	due     time.Time // when their patience ends
 }
 
+// hasOverdue: somebody is awaited by o because of a failure, and was not killed for it yet.
+func (r *rendezvous) hasOverdue(o *operation) bool {
+	if r.timing.Repair == 0 || o.urgent.IsZero() || !o.gathered.IsZero() {
+		return false
+	}
+	p := o.firstAwaited() // mostly that one: the others need not be looked at
+	return p != nil && (!p.fenced || slices.ContainsFunc(o.awaited(), func(p *process) bool { return !p.fenced }))
+}
+
 // overdue are those that o waits for.
 func (r *rendezvous) overdue(o *operation) (list []awaited) {
 	if r.timing.Repair == 0 {
 		return nil
 	}
-	if !o.urgent.IsZero() && o.gathered.IsZero() {
+	if r.hasOverdue(o) {
 		for _, p := range o.awaited() {
 			if !p.fenced {
 				list = append(list, awaited{p, o.urgent.Add(r.timing.Repair)})
@@ -30,6 +40,9 @@ func (r *rendezvous) overdue(o *operation) (list []awaited) {
 
 // slow are those of s that have not said Hello.
 func (r *rendezvous) slow(s *spawning) (list []awaited) {
+	if r.timing.Repair == 0 {
+		return nil
+	}
 	for _, p := range s.newcomers() {
 		if p.state == starting && !p.fenced {
 			list = append(list, awaited{p, p.started.Add(r.timing.Repair)})
@@ -44,18 +57,32 @@ func (r *rendezvous) absent(g *group) []awaited {
 		return nil
 	}
 	list := r.slow(g.ahead)
-	for _, o := range r.ops {
-		if o.group == g && o.op.Class() == 2 {
-			return list // it is they who wait
-		}
+	if !r.hasAbsent(g) {
+		return list
 	}
 	for _, p := range g.members {
-		if p.taking() && !p.fenced {
+		if p.mayHurry() {
 			list = append(list, awaited{p, g.recovery.Add(r.timing.Repair)})
 		}
 	}
 	return list
 }
+
+// hasAbsent: no member of g has come to its repair, and some are still to.
+func (r *rendezvous) hasAbsent(g *group) bool {
+	if r.timing.Repair == 0 {
+		return false
+	}
+	for _, o := range r.ops {
+		if o.group == g && o.op.Class() == OfZone {
+			return false // it is they who wait
+		}
+	}
+	return slices.ContainsFunc(g.members, (*process).mayHurry)
+}
+
+// mayHurry: p may come, and was not killed yet because it did not.
+func (p *process) mayHurry() bool { return p.taking() && !p.fenced }
 
 // hurry fences those who do not come though there was a failure. When half of the patience is over
 // it names them, once, and asks the first of them where they are.
@@ -116,18 +143,26 @@ func (r *rendezvous) tick(now time.Time) {
 }
 
 func (r *rendezvous) next(at func(time.Time)) {
-	hurries := func(named bool, list []awaited) {
-		for _, a := range list {
-			if at(a.due); !named {
-				at(a.due.Add(-r.timing.Repair / 2))
-			}
+	hurry := func(named bool, due time.Time) {
+		if at(due); !named && !due.IsZero() {
+			at(due.Add(-r.timing.Repair / 2))
 		}
 	}
 	for _, o := range r.ops {
 		at(o.tell)
-		hurries(o.named, r.overdue(o))
+		if r.hasOverdue(o) {
+			hurry(o.named, o.urgent.Add(r.timing.Repair))
+		}
+		for _, a := range r.slow(o.spawn) {
+			hurry(o.named, a.due)
+		}
 	}
-	if g := r.groups.world; g != nil {
-		hurries(g.named, r.absent(g))
+	if g := r.groups.world; g != nil && !g.recovery.IsZero() {
+		for _, a := range r.slow(g.ahead) {
+			hurry(g.named, a.due)
+		}
+		if r.hasAbsent(g) {
+			hurry(g.named, g.recovery.Add(r.timing.Repair))
+		}
 	}
 }

@@ -38,13 +38,33 @@ func (m *membership) tickNode(now time.Time, n *node) {
 func (m *membership) pulse(now time.Time, n *node, p Pulse) {
 	lease := m.lease(now)
 	n.heard, n.due = now, now.Add(max(lease, min(p.Left, m.timing.atStart()))+m.timing.Margin)
+	m.watch(n)
 	m.out.send(n, Message{Kind: KindPulse, Pulse: &Pulse{Seq: p.Seq, Left: lease}})
+}
+
+// watch has a node looked at when it is due. Nodes that are heard of again by then cost nothing until then: the time
+// may be too early, never too late.
+func (m *membership) watch(n *node) { m.silentAt = earlier(m.silentAt, m.limitOf(n)) }
+
+// limitOf is when something is to be decided about a node if nothing is heard of it; zero: nothing is.
+func (m *membership) limitOf(n *node) time.Time {
+	switch {
+	case !n.ready || n.lost:
+		return time.Time{}
+	case n.fenced.IsZero():
+		return n.due
+	}
+	return n.fenced.Add(m.limit)
 }
 
 // tick decides about those who were silent for too long, are in doubt, or were waited for.
 func (m *membership) tick(now time.Time) {
-	for _, n := range m.nodes {
-		m.tickNode(now, n)
+	if isDue(now, m.silentAt) {
+		m.silentAt = time.Time{}
+		for _, n := range m.nodes {
+			m.tickNode(now, n)
+			m.watch(n)
+		}
 	}
 	m.tickSuspects(now)
 	m.tickOutlived(now)
@@ -55,15 +75,7 @@ func (m *membership) tick(now time.Time) {
 
 func (m *membership) next(at func(time.Time)) {
 	at(m.reviewAt)
-	for _, n := range m.nodes {
-		switch {
-		case !n.ready || n.lost:
-		case n.fenced.IsZero():
-			at(n.due)
-		default:
-			at(n.fenced.Add(m.limit))
-		}
-	}
+	at(m.silentAt)
 	for _, s := range m.suspected {
 		at(s.since.Add(m.timing.Period))
 	}

@@ -79,6 +79,9 @@ func (m *membership) mayExit(p *process, code int) bool {
 
 // announceFailed tells all daemons of processes that have ended, before anything else.
 func (m *membership) announceFailed(gone []*process) {
+	if len(gone) == 0 {
+		return
+	}
 	m.present = slices.DeleteFunc(m.present, func(p *process) bool { return !p.present() })
 	news := Message{Kind: KindFailed}
 	for _, p := range gone {

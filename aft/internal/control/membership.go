@@ -19,6 +19,7 @@ type membership struct {
 	started  int        // processes
 	present  []*process // those that have not ended, by number
 	sleeping []*process // spare ranks, and some that are none any more
+	census   census
 	latest   []*process // by original rank, the last one started; none before the first
 	world    []*process // by rank; none before the first one is made
 
@@ -26,6 +27,7 @@ type membership struct {
 	outlived  []*process // scripts whose program has ended
 	presumed  int        // processes
 	reviewAt  time.Time  // when review is due; zero: when something happens
+	silentAt  time.Time  // no node is due before
 	inZone    bool       // somebody may be in a zone
 }
 
@@ -33,7 +35,7 @@ func newMembership(cfg RootConfig, out *outbox, stops *stopRequests) *membership
 	m := &membership{out: out, stops: stops, timing: cfg.Timing, limit: cfg.Timing.Lease + cfg.Timing.Margin,
 		suspected: make(suspicions), inZone: true}
 	for i, n := range cfg.Nodes {
-		m.nodes = append(m.nodes, &node{NodeConfig: n, id: Node(i)})
+		m.nodes = append(m.nodes, &node{NodeConfig: n, id: Node(i), census: &m.census})
 	}
 	out.nodes = m.nodes
 	return m
@@ -55,6 +57,7 @@ func (m *membership) enlist(now time.Time, o Original, n *node) *process {
 		m.sleeping = append(m.sleeping, p)
 	} else {
 		m.latest[o] = p
+		p.count(+1)
 	}
 	return p
 }
@@ -77,19 +80,7 @@ func (m *membership) of(n *node, id Proc) *process {
 }
 
 // anybody: one is there who is not asleep.
-func (m *membership) anybody() bool {
-	return slices.ContainsFunc(m.present, func(p *process) bool { return p.present() && !p.asleep() })
-}
-
-func (m *membership) load(n *node) int {
-	count := 0
-	for _, p := range m.present {
-		if p.node == n && p.present() && !p.asleep() {
-			count++
-		}
-	}
-	return count
-}
+func (m *membership) anybody() bool { return m.census.awake > 0 }
 
 // introduce tells newcomers where everybody is, and everybody where they are.
 func (m *membership) introduce(newcomers []*process) {
@@ -144,6 +135,8 @@ type node struct {
 	due      time.Time // it is declared dead unless there is a pulse before
 	fenced   time.Time // of a local one: when it was, because it was silent
 	failures int       // of processes that ran there
+	load     int       // its processes that are awake
+	census   *census   // of the processes of all nodes
 	program  string
 	path     string
 }

@@ -33,12 +33,21 @@ type operation struct {
 	tell     time.Time // when the others are told of those who have come; zero: they know
 	between  bool      // all were lost, and no zone was under way
 	named    bool      // the user knows who it waits for
+
+	// What is known of the members without looking at all of them at each message.
+	came     int      // members of the lowest ranks that have joined, or are not to: none comes to be awaited again
+	taker    *process // one that has joined; nil: look for one
+	failure  bool     // somebody has joined because of one
+	finished bool     // somebody has joined who has not run through failures
 }
 
 func (o *operation) add(j Join) {
-	if _, twice := o.joins[j.Proc]; !twice {
-		o.joins[j.Proc] = j
+	if _, twice := o.joins[j.Proc]; twice {
+		return
 	}
+	o.joins[j.Proc] = j
+	o.failure = o.failure || j.Op == OpRepair || j.Verdict != nil && j.Verdict.Failure
+	o.finished = o.finished || j.Verdict == nil || !j.Verdict.Through
 }
 
 // has reports whether p has joined.
@@ -68,25 +77,39 @@ func (o *operation) awaited() []*process {
 	return only(o.group.members, func(p *process) bool { return !o.has(p) && p.taking() })
 }
 
+// hasTakers: takers are some.
+func (o *operation) hasTakers() bool {
+	waits := func(p *process) bool { return o.has(p) && p.state == alive }
+	if o.taker == nil || !waits(o.taker) {
+		o.taker = nil
+		if i := slices.IndexFunc(o.group.members, waits); i >= 0 {
+			o.taker = o.group.members[i]
+		}
+	}
+	return o.taker != nil
+}
+
+// firstAwaited is the member of the lowest rank that is awaited; nil: all have come.
+func (o *operation) firstAwaited() *process {
+	for ; o.came < len(o.group.members); o.came++ {
+		if p := o.group.members[o.came]; !o.has(p) && p.taking() {
+			return p
+		}
+	}
+	return nil
+}
+
 // brokenOff: somebody will never join.
 func (o *operation) brokenOff() bool {
 	if _, again := o.group.broken[o.key.seq]; again || o.op.Class() == 1 && o.group.revoked {
 		return true
 	}
-	return slices.ContainsFunc(o.awaited(), func(p *process) bool { return o.group.isAway(p.id) || o.group.freed[p.id] })
+	return o.group.anyAway() && slices.ContainsFunc(o.awaited(), func(p *process) bool { return o.group.isAway(p.id) || o.group.freed[p.id] })
 }
 
 // isUrgent: those who have not come are to come because of a failure.
 func (o *operation) isUrgent() bool {
-	if o.op == OpRepair || len(o.group.failed()) > 0 && !o.allThrough() {
-		return true
-	}
-	for _, j := range o.joins {
-		if j.Op == OpRepair || j.Verdict != nil && j.Verdict.Failure {
-			return true
-		}
-	}
-	return false
+	return o.op == OpRepair || o.failure || len(o.group.failed()) > 0 && !o.allThrough()
 }
 
 func (o *operation) differences() string {
@@ -113,7 +136,7 @@ func (o *operation) lasting(takers []*process) bool {
 
 // allThrough: all bodies that have ended so far have run through the failures.
 func (o *operation) allThrough() bool {
-	return !slices.ContainsFunc(o.takers(), func(p *process) bool {
+	return !o.finished || !slices.ContainsFunc(o.takers(), func(p *process) bool {
 		v := o.joins[p.id].Verdict
 		return v == nil || !v.Through
 	})

@@ -15,29 +15,32 @@ type outbox struct {
 	defeat *defeat
 }
 
-func (b *outbox) send(n *node, m Message) {
+func (b *outbox) send(n *node, m Message) { b.sendOf(nil, n, m) }
+
+func (b *outbox) sendOf(body *Body, n *node, m Message) {
 	if n.reachable() {
-		b.put(Action{Send: &Send{Node: n.id, Message: m}})
+		b.put(Action{Send: &Send{Node: n.id, Message: m, Body: body}})
 	}
 }
 
 func (b *outbox) broadcast(m Message) {
+	body := new(Body)
 	for _, n := range b.nodes {
 		if n.ready {
-			b.send(n, m)
+			b.sendOf(body, n, m)
 		}
 	}
 }
 
 // sendTo sends m to processes, with one message for each node.
 func (b *outbox) sendTo(to []*process, m Message) {
-	byNode := make(map[Node][]Proc)
+	byNode, body := make(map[Node][]Proc), new(Body)
 	for _, p := range to {
 		byNode[p.node.id] = append(byNode[p.node.id], p.id)
 	}
 	for _, n := range b.nodes {
 		if m.To = byNode[n.id]; len(m.To) > 0 {
-			b.send(n, m)
+			b.sendOf(body, n, m)
 		}
 	}
 }

@@ -11,20 +11,17 @@ import (
 // It returns the node of each rank.
 func blocks(size int, nodes []*node) []*node {
 	counts := make([]int, len(nodes))
-	for range size {
-		best := -1
-		for i, n := range nodes {
-			if n.Spare || !n.usable() || n.Slots > 0 && counts[i] >= n.Slots {
-				continue
-			}
-			if best < 0 || counts[i] < counts[best] {
-				best = i
+	for left := size; left > 0; {
+		before := left
+		for i, n := range nodes { // one more on each, as long as there are any
+			if left > 0 && !n.Spare && n.usable() && (n.Slots == 0 || counts[i] < n.Slots) {
+				counts[i]++
+				left--
 			}
 		}
-		if best < 0 {
+		if left == before {
 			return nil
 		}
-		counts[best]++
 	}
 	var out []*node
 	for i, n := range nodes {
@@ -58,26 +55,26 @@ func (d *deployment) place(p *process, policy driver.SpawnPolicy) *node {
 func (d *deployment) emptiest(good func(*node) bool) *node {
 	var best *node
 	for _, n := range d.members.nodes {
-		if n.usable() && good(n) && (best == nil || d.members.load(n) < d.members.load(best)) {
+		if n.usable() && good(n) && (best == nil || n.load < best.load) {
 			best = n
 		}
 	}
 	return best
 }
 
-func (d *deployment) free(n *node) bool { return n.Slots == 0 || d.members.load(n) < n.Slots }
+func (d *deployment) free(n *node) bool { return n.Slots == 0 || n.load < n.Slots }
 
 // slots is how many more processes the nodes take than they have, those of s, which may be nil, not
 // counted; at most as many as are wanted.
 func (d *deployment) slots(s *spawning, wanted int) int {
-	count := 0
+	count, loads := 0, s.loads()
 	for _, n := range d.members.nodes {
 		switch {
 		case !n.usable():
 		case n.Slots == 0:
 			return wanted
 		default:
-			count += max(0, n.Slots-d.members.load(n)+s.load(n))
+			count += max(0, n.Slots-n.load+loads[n])
 		}
 	}
 	return min(count, wanted)
@@ -86,9 +83,9 @@ func (d *deployment) slots(s *spawning, wanted int) int {
 // spares is how many nodes have no rank and can be used, those included where s has its processes;
 // s may be nil.
 func (d *deployment) spares(s *spawning) int {
-	count := 0
+	count, loads := 0, s.loads()
 	for _, n := range d.members.nodes {
-		if n.Spare && n.usable() && d.members.load(n) == s.load(n) {
+		if n.Spare && n.usable() && n.load == loads[n] {
 			count++
 		}
 	}

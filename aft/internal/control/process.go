@@ -94,14 +94,16 @@ func (p *process) gone() bool { return p.bye || !p.outlived.IsZero() }
 func (p *process) taking() bool { return p.state == alive && !p.bye }
 
 func (p *process) fail(reason, cause string, code int) {
-	p.state, p.reason, p.cause, p.code = failed, reason, cause, max(code, 1)
+	p.end(failed)
+	p.reason, p.cause, p.code = reason, cause, max(code, 1)
 	if !p.evicted {
 		p.node.failures++
 	}
 }
 
 func (p *process) leave(code int) {
-	p.state, p.code = left, code
+	p.end(left)
+	p.code = code
 	if p.after != nil {
 		p.code = max(code, p.after.code)
 	}

@@ -137,7 +137,7 @@ func (r *rendezvous) pending() []*operation {
 
 // try decides o if it can. It returns whether o is done.
 func (r *rendezvous) try(now time.Time, o *operation) (done bool) {
-	if o.spawn == nil && len(o.takers()) == 0 {
+	if o.spawn == nil && !o.hasTakers() {
 		return true // nobody waits for it
 	}
 	class := o.op.Class()
@@ -154,7 +154,7 @@ func (r *rendezvous) try(now time.Time, o *operation) (done bool) {
 	if class == OfZone && o.urgent.IsZero() && o.isUrgent() {
 		o.urgent = now
 	}
-	if len(o.awaited()) > 0 {
+	if o.firstAwaited() != nil {
 		return false
 	}
 	if o.gathered.IsZero() {

@@ -127,8 +127,8 @@ func (r *recovery) finishRepair(now time.Time, o *operation, newcomers []*proces
 			members = append(members, p)
 			continue
 		}
-		i := slices.IndexFunc(newcomers, func(q *process) bool { return q.original == p.original })
-		if p.state == failed && i >= 0 {
+		i, replaced := slices.BinarySearchFunc(newcomers, p.original, func(q *process, o Original) int { return cmp.Compare(q.original, o) })
+		if p.state == failed && replaced {
 			members = append(members, newcomers[i])
 		}
 	}
@@ -153,8 +153,9 @@ func (r *recovery) change(now time.Time, o *operation, g *group, newcomers []*pr
 	for _, q := range newcomers {
 		c.Replaced = append(c.Replaced, int(q.original))
 	}
+	rank := g.standIns()
 	for _, p := range o.group.members {
-		c.Ranks = append(c.Ranks, g.standIn(p.original))
+		c.Ranks = append(c.Ranks, rank(p.original))
 	}
 	return c
 }
@@ -162,15 +163,16 @@ func (r *recovery) change(now time.Time, o *operation, g *group, newcomers []*pr
 // losesOf are the processes that were lost since the last repair, those included
 // that were started for this one.
 func (r *recovery) losesOf(o *operation) []driver.Loss {
-	list := o.group.failed()
+	list := slices.Clone(o.group.failed())
 	if o.spawn != nil {
 		list = append(list, o.spawn.lost...)
 	}
 	slices.SortStableFunc(list, byOriginal)
+	rank := o.group.standIns()
 	out := make([]driver.Loss, 0, len(list))
 	for _, p := range list {
 		p.handled = true
-		out = append(out, driver.Loss{Original: int(p.original), Rank: o.group.standIn(p.original), Node: int(p.node.id), Reason: p.reason, Evicted: p.evicted})
+		out = append(out, driver.Loss{Original: int(p.original), Rank: rank(p.original), Node: int(p.node.id), Reason: p.reason, Evicted: p.evicted})
 	}
 	return out
 }

@@ -56,7 +56,12 @@ func (r *recovery) rollBack(now time.Time) {
 	switch {
 	case world.ahead == nil:
 	case slices.ContainsFunc(world.members, (*process).present):
-		r.deploy.start(now, world.ahead, r.wanted(world, world.ahead))
+		if ends := r.members.census.ends; world.ahead.upTo != ends { // else all that are lost have replacements
+			r.deploy.start(now, world.ahead, r.wanted(world, world.ahead))
+			if r.deploy.retry.IsZero() {
+				world.ahead.upTo = ends
+			}
+		}
 	case r.mayGoOn(now, world):
 		r.reviveAll(now, world) // nobody is left to ask for the repair
 	default: // the job ends

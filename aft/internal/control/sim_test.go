@@ -187,6 +187,8 @@ func (s *sim) step() {
 		s.now = at
 	}
 	do()
+	requireCensus(s.t, s.root.members)
+	requireWatched(s.t, s.root.members)
 }
 
 func (s *sim) actions(list []Action) {

@@ -43,9 +43,10 @@ func (d *deployment) takeSpare(now time.Time, p *process, policy driver.SpawnPol
 	}
 	q := slices.MinFunc(list, func(a, b *process) int {
 		return cmp.Or(first(a.node.fresh(policy), b.node.fresh(policy)), first(a.state == alive, b.state == alive), first(near(a), near(b)),
-			cmp.Compare(d.members.load(a.node), d.members.load(b.node)), cmp.Compare(a.id, b.id))
+			cmp.Compare(a.node.load, b.node.load), cmp.Compare(a.id, b.id))
 	})
-	q.original, q.started = p.original, now
+	q.wake(p.original)
+	q.started = now
 	d.members.latest[p.original] = q
 	d.spare.ends = 0
 	d.out.note(slog.LevelInfo, "a spare rank takes the place of a process that has failed", "rank", int(q.original), "node", q.node.Name, "process", int(q.id))
@@ -88,7 +89,7 @@ func (d *deployment) startSpares(now time.Time, policy driver.SpawnPolicy) {
 			return len(only(slices.Concat(have, list), func(p *process) bool { return p.node == n }))
 		}
 		n := slices.MinFunc(nodes, func(a, b *node) int {
-			return cmp.Or(cmp.Compare(there(a), there(b)), cmp.Compare(d.members.load(a), d.members.load(b)))
+			return cmp.Or(cmp.Compare(there(a), there(b)), cmp.Compare(a.load, b.load))
 		})
 		list = append(list, d.members.enlist(now, Asleep, n))
 	}

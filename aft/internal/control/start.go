@@ -20,6 +20,7 @@ func (d *deployment) ready(now time.Time, n *node, m Ready) {
 	}
 	n.ready, n.program, n.path = true, m.Program, m.Path
 	n.heard, n.due = now, now.Add(d.members.lease(now)+d.cfg.Timing.Margin)
+	d.members.watch(n)
 	d.launch(now)
 }
 
@@ -29,8 +30,8 @@ func (d *deployment) launch(now time.Time) {
 	if d.launched || d.out.ended {
 		return
 	}
-	for _, n := range d.members.nodes {
-		if !n.ready && !((n.Spare || d.cfg.Past != nil) && !n.reachable()) {
+	for ; d.reported < len(d.members.nodes); d.reported++ {
+		if n := d.members.nodes[d.reported]; !n.ready && !((n.Spare || d.cfg.Past != nil) && !n.reachable()) {
 			return
 		}
 	}
@@ -84,7 +85,7 @@ func (d *deployment) hello(now time.Time, n *node, m Hello) {
 			p.original, n.Name, m.Version, Version))
 		return
 	}
-	p.state, p.address, p.tcp = alive, m.Address, m.TCP
+	p.join(contact{address: m.Address, tcp: m.TCP})
 	if d.joinDue.IsZero() {
 		d.joinDue = now.Add(joinPatience)
 	}
@@ -113,6 +114,9 @@ func (d *deployment) tickJoin(now time.Time) {
 // settle reports whether the first world can be made: all ranks have said Hello. Programs that
 // never join may end as they like; the two kinds do not mix.
 func (d *deployment) settle(now time.Time, policy driver.SpawnPolicy) bool {
+	if c := d.members.census; c.starting > 0 && c.ends == 0 {
+		return false // they are still to come: not looked for at each Hello
+	}
 	joined, plain := 0, (*process)(nil) // how many have said Hello; the first that has ended without a failure
 	for _, p := range d.members.latest {
 		switch {
