@@ -70,7 +70,7 @@ func (j *Job) Name(problem string) { j.named.Do(func() { j.Loop.Name(problem) })
 func (j *Job) Rank(z *aft.Zone) *Rank {
 	r := j.ranks[int(z.Original())%len(j.ranks)]
 	r.zone, r.number, r.outcome, r.cp = z, z.Comm().Rank(), nil, nil
-	r.enter()
+	_ = r.meet(z.Context(), timeline.Event{What: timeline.Entered}) // the body will see that the attempt is over
 	return r
 }
 

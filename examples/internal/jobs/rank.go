@@ -81,7 +81,7 @@ func (r *Rank) AtStart(ctx context.Context) (int, error) {
 // written. It may be the end of this one.
 func (r *Rank) Done(ctx context.Context, iter int) error {
 	r.history.Done(int64(iter))
-	if err := r.meet(ctx, iter); err != nil {
+	if err := r.meet(ctx, timeline.Event{What: timeline.Done, Iteration: iter}); err != nil {
 		return err
 	}
 	if !r.Kills.At(iter) {

@@ -10,26 +10,15 @@ import (
 // Where somebody measures (timeline.Variable), ranks meet before each part of an attempt that is
 // measured: waiting for the slowest one then counts for what it was slow with.
 
-// enter notes that all have begun the attempt.
-func (r *Rank) enter() {
-	if !r.timeline.Watched() {
-		return
-	}
-	if err := comm.Barrier(r.zone.Context(), r.zone.Comm()); err != nil {
-		return // the attempt is over: the body will see it
-	}
-	r.note(timeline.Event{What: timeline.Entered})
-}
-
-// meet is called when an iteration has ended.
-func (r *Rank) meet(ctx context.Context, iter int) error {
+// meet notes what all ranks have come to.
+func (r *Rank) meet(ctx context.Context, e timeline.Event) error {
 	if !r.timeline.Watched() {
 		return nil
 	}
 	if err := comm.Barrier(ctx, r.zone.Comm()); err != nil {
 		return err
 	}
-	r.note(timeline.Event{What: timeline.Done, Iteration: iter})
+	r.note(e)
 	return nil
 }
 
