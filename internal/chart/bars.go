@@ -51,6 +51,9 @@ const (
 	headroom    = 1.3 // for the names of groups
 )
 
+// inks are the colours of parts: what is not special is grey.
+var inks = append([]color.Color{color.Gray{200}}, plotutil.SoftColors[1:]...)
+
 // DrawBars draws panels below one another, in a format.
 func DrawBars(w io.Writer, format string, panels ...Bars) error {
 	if len(panels) == 0 {
@@ -78,7 +81,7 @@ func (b Bars) draw(c draw.Canvas) error {
 	p := plot.New()
 	p.Title.Text, p.Title.Padding, p.Y.Label.Text = b.Title, vg.Points(8), b.Label
 	grid := plotter.NewGrid()
-	grid.Vertical.Width, grid.Horizontal.Color = 0, color.Gray{225}
+	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{225}
 	p.Add(grid)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.Padding, legend.TextStyle.Font.Size = true, true, vg.Points(3), vg.Points(10)
@@ -162,7 +165,7 @@ func (b Bars) stack(part int) (rectangles []*plotter.Polygon, err error) {
 		if r, err = plotter.NewPolygon(plotter.XYs{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}); err != nil {
 			return
 		}
-		r.Color, r.LineStyle.Width = plotutil.SoftColors[b.Parts[part].Ink%len(plotutil.SoftColors)], 0
+		r.Color, r.LineStyle.Width = inks[b.Parts[part].Ink%len(inks)], 0
 		rectangles = append(rectangles, r)
 	})
 	return rectangles, err
@@ -185,7 +188,7 @@ func (b Bars) name(p *plot.Plot) error {
 			ends.YErrors = append(ends.YErrors, struct{ Low, High float64 }{one.Half, one.Half})
 		}
 	})
-	p.X.Tick.Marker, p.X.Tick.LineStyle.Width = ticks, 0
+	p.X.Tick.Marker, p.X.Tick.LineStyle.Color = ticks, color.Transparent
 	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/2, text.XRight, text.YCenter
 	if len(ends.XYs) > 0 {
 		whiskers, err := plotter.NewYErrorBars(ends)

@@ -56,6 +56,7 @@ type documentRow struct {
 	Pairing pairing `json:"pairing"`
 	id
 	Total measured.Mean            `json:"total"`
+	After measured.Mean            `json:"after"` // reading, recovery and redone work together
 	Parts map[string]measured.Mean `json:"parts"`
 }
 
@@ -75,7 +76,7 @@ func (m measurement) writeJSON(w io.Writer, r results) error {
 	}
 	for _, ps := range m.pairings {
 		for _, one := range m.rows(r, ps) {
-			d.Rows = append(d.Rows, documentRow{ps, one.id, one.Total, named(one.Parts)})
+			d.Rows = append(d.Rows, documentRow{ps, one.id, one.Total, one.After, named(one.Parts)})
 		}
 	}
 	for _, s := range r.samples {

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/craft-go/craft/internal/bench/measured"
 	"github.com/craft-go/craft/internal/chart"
 )
 
@@ -15,22 +17,20 @@ func (m measurement) draw(w io.Writer, format string, r results) error {
 	var panels []chart.Bars
 	for _, ps := range m.pairings {
 		rows := m.rows(r, ps)
-		panels = append(panels, bars(ps.title(), rows, application, writing, reading, recovery, redone))
-		var failed []row
-		for _, one := range rows {
-			if one.Failure != none {
-				failed = append(failed, one)
-			}
-		}
+		panels = append(panels, bars(ps.title(), rows, row.total, application, writing, reading, recovery, redone))
+		failed := slices.DeleteFunc(rows, func(one row) bool { return one.Failure == none })
 		if len(failed) > 0 {
-			panels = append(panels, bars(ps.title()+": after the failure", failed, reading, recovery, redone))
+			panels = append(panels, bars(ps.title()+": after the failure", failed, row.after, recovery, reading, redone))
 		}
 	}
 	return chart.DrawBars(w, format, panels...)
 }
 
-// bars has a group for each program and failure.
-func bars(title string, rows []row, shown ...part) chart.Bars {
+func (r row) total() measured.Mean { return r.Total }
+func (r row) after() measured.Mean { return r.After }
+
+// bars has a group for each program and failure. sum is that of the parts.
+func bars(title string, rows []row, sum func(row) measured.Mean, shown ...part) chart.Bars {
 	b := chart.Bars{Title: title, Label: "seconds"}
 	for _, p := range shown {
 		b.Parts = append(b.Parts, chart.Part{Name: partNames[p], Ink: int(p)})
@@ -40,12 +40,9 @@ func bars(title string, rows []row, shown ...part) chart.Bars {
 		if n := len(b.Groups); n == 0 || b.Groups[n-1].Name != name {
 			b.Groups = append(b.Groups, chart.Group{Name: name})
 		}
-		bar := chart.Bar{Name: abbreviations[one.Approach]}
+		bar := chart.Bar{Name: abbreviations[one.Approach], Half: sum(one).Half}
 		for _, p := range shown {
 			bar.Parts = append(bar.Parts, one.Parts[p].Mean)
-		}
-		if len(shown) == int(parts) {
-			bar.Half = one.Total.Half
 		}
 		g := &b.Groups[len(b.Groups)-1]
 		g.Bars = append(g.Bars, bar)

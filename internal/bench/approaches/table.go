@@ -14,20 +14,22 @@ import (
 type row struct {
 	id
 	Total measured.Mean
+	After measured.Mean // what follows the failure: reading, recovery, redone work
 	Parts [parts]measured.Mean
 }
 
 // rowOf sums up samples; false: there is none.
 func rowOf(what id, samples []sample) (row, bool) {
-	var totals []float64
+	var totals, after []float64
 	var each [parts][]float64
 	for _, s := range samples {
 		totals = append(totals, s.times.total)
+		after = append(after, s.times.part[reading]+s.times.part[recovery]+s.times.part[redone])
 		for p, v := range s.times.part {
 			each[p] = append(each[p], v)
 		}
 	}
-	r := row{id: what, Total: measured.MeanOf(totals)}
+	r := row{id: what, Total: measured.MeanOf(totals), After: measured.MeanOf(after)}
 	for p := range parts {
 		r.Parts[p] = measured.MeanOf(each[p])
 	}
