@@ -31,6 +31,7 @@ func parse(args []string, log io.Writer) (c config, err error) {
 	f.DurationVar(&c.quiet, "quiet", 500*time.Millisecond, "how long to wait until others leave the machine alone, before each turn of all approaches")
 	f.DurationVar(&c.most, "timeout", 2*time.Minute, "how long one job may take")
 	f.StringVar(&c.base, "dir", "", "`directory` for checkpoints, which are removed (default: that for temporary files)")
+	f.StringVar(&c.bin, "bin", "", "`directory` with craft and the programs (default: they are built)")
 	f.StringVar(&c.csv, "csv", "", "write the tables into this `file` as well")
 	f.StringVar(&c.json, "json", "", "write the tables and each job into this `file`")
 	f.StringVar(&c.svg, "svg", "", "draw stacked bars into this `file`")

@@ -22,9 +22,9 @@ import (
 // site is where jobs run.
 type site struct {
 	shape
-	programs string // directory of craft and the programs
-	dir      string // in which each job has a directory
-	most     time.Duration
+	bin  string        // directory of craft and the programs
+	dir  string        // in which each job has a directory
+	most time.Duration // that a job may take
 }
 
 // result is what a program prints, as far as it matters here.
@@ -46,7 +46,7 @@ func (s site) run(ctx context.Context, p program, v variant, f failure, who vict
 	ctx, cancel := context.WithTimeoutCause(ctx, s.most, fmt.Errorf("it has not ended after %v (-timeout)", s.most))
 	defer cancel()
 
-	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "craft"), s.arguments(p, v, f, who)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "craft"), s.arguments(p, v, f, who)...)
 	cmd.Env = append(os.Environ(), "CRAFT_CP_PATH="+filepath.Join(dir, "cp"), "CRAFT_LEVELS="+v.levels(), "CRAFT_NODE_PATH="+filepath.Join(dir, "nodes"), timeline.Variable+"="+events)
 	cmd.Env = append(cmd.Env, v.environment...)
 	var out, log bytes.Buffer
@@ -80,7 +80,7 @@ func (s site) run(ctx context.Context, p program, v variant, f failure, who vict
 // arguments are those of craft.
 func (s site) arguments(p program, v variant, f failure, who victim) []string {
 	args := []string{"run", "-n", strconv.Itoa(s.ranks), "--nodes", strconv.Itoa(s.nodes), "--spare-nodes", "1", "--spawn", "REUSE"}
-	args = slices.Concat(args, v.args, []string{"--", filepath.Join(s.programs, p.name)}, p.args, []string{"-json"})
+	args = slices.Concat(args, v.args, []string{"--", filepath.Join(s.bin, p.name)}, p.args, []string{"-json"})
 	switch f {
 	case process:
 		args = append(args, "-kill", fmt.Sprintf("%d@%d", who.Rank, who.Iteration))

@@ -29,9 +29,11 @@ func run(ctx context.Context, args []string, out, log io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
-	c.site.programs = c.dir
-	if err := build(ctx, c.dir, c.programs, log); err != nil {
-		return err
+	if c.bin == "" {
+		c.bin = c.dir
+		if err := build(ctx, c.bin, c.programs, log); err != nil {
+			return err
+		}
 	}
 	r, err := c.measure(ctx, log)
 	if len(r.samples) == 0 {

@@ -34,7 +34,7 @@ func TestVariants(t *testing.T) {
 
 // Reinit++, section 4: the random selection of iteration and process is the same for every approach.
 func TestSameFailureForAll(t *testing.T) {
-	s := site{shape: shape{8, 4}, programs: "bin"}
+	s := site{shape: shape{8, 4}, bin: "bin"}
 	for run := range 10 {
 		for _, f := range []failure{process, node} {
 			who := s.victim(1, "cg", f, run, 60)
