@@ -52,6 +52,14 @@ const (
 	node    failure = "node"
 )
 
+// title is for people.
+func (f failure) title() string {
+	if f == none {
+		return "no failure"
+	}
+	return string(f) + " failure"
+}
+
 var failures = []failure{none, process, node}
 
 // pairing says which approach keeps its versions where.

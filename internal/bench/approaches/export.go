@@ -11,7 +11,7 @@ import (
 )
 
 // columns are the names of the parts in files.
-var columns = [parts]string{"application", "writing", "reading", "recovery", "redone"}
+var columns = [parts]string{"application", "writing", "recovery", "reading", "redone"}
 
 // writeCSV writes a line for each row of the tables: seconds, and half of each interval.
 func (m measurement) writeCSV(w io.Writer, r results) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
@@ -17,7 +16,7 @@ func (m measurement) draw(w io.Writer, format string, r results) error {
 	var panels []chart.Bars
 	for _, ps := range m.pairings {
 		rows := m.rows(r, ps)
-		panels = append(panels, bars(ps.title(), rows, row.total, application, writing, reading, recovery, redone))
+		panels = append(panels, bars(ps.title(), rows, row.total, application, writing, recovery, reading, redone))
 		failed := slices.DeleteFunc(rows, func(one row) bool { return one.Failure == none })
 		if len(failed) > 0 {
 			panels = append(panels, bars(ps.title()+": after the failure", failed, row.after, recovery, reading, redone))
@@ -36,7 +35,7 @@ func bars(title string, rows []row, sum func(row) measured.Mean, shown ...part) 
 		b.Parts = append(b.Parts, chart.Part{Name: partNames[p], Ink: int(p)})
 	}
 	for _, one := range rows {
-		name := fmt.Sprintf("%s\n%s", one.Program, one.Failure)
+		name := one.Program + "\n" + one.Failure.title()
 		if n := len(b.Groups); n == 0 || b.Groups[n-1].Name != name {
 			b.Groups = append(b.Groups, chart.Group{Name: name})
 		}

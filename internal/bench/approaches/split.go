@@ -13,13 +13,13 @@ type part int
 const (
 	application part = iota // what the others leave
 	writing
-	reading
 	recovery
+	reading
 	redone
 	parts
 )
 
-var partNames = [parts]string{"application", "writing checkpoints", "reading", "recovery", "redone work"}
+var partNames = [parts]string{"application", "writing checkpoints", "recovery", "reading", "redone work"}
 
 // times are those of one job in seconds.
 type times struct {

@@ -70,7 +70,7 @@ func (m measurement) write(w io.Writer, r results) error {
 		for _, one := range m.rows(r, ps) {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |", one.Program, one.Failure, one.Approach, one.Storage, plusMinus(one.Total))
 			for p, v := range one.Parts {
-				if one.Failure == none && part(p) >= reading {
+				if one.Failure == none && part(p) > writing {
 					b.WriteString(" |")
 					continue
 				}

@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 		"4 ranks on 2 virtual nodes and a spare one, seed 0; others used 5 % (5 to 5) of the machine.\n",
 		"**Checkpoints as in the paper (its Table 2)**\n",
 		"| cg | none | CR | file | 1.000 ± 0.000 | 1.000 ± 0.000 | 0.000 ± 0.000 | | | |\n",
-		"| cg | process | CR | file | 2.500 ± 6.353 | 1.500 ± 6.353 | 0.250 ± 0.000 | 0.125 ± 0.000 | 0.500 ± 0.000 | 0.125 ± 0.000 |\n",
+		"| cg | process | CR | file | 2.500 ± 6.353 | 1.500 ± 6.353 | 0.250 ± 0.000 | 0.500 ± 0.000 | 0.125 ± 0.000 | 0.125 ± 0.000 |\n",
 		"| cg | process | GLOBAL-RESTART | memory | 2.500 ± 6.353 |",
 		"| recovery, process | cg | CR | 5.00 (5.00 to 5.00) |\n",
 	} {
@@ -97,7 +97,7 @@ func TestBars(t *testing.T) {
 	m, r := example()
 	b := bars("x", m.rows(r, paper), row.total, application, recovery)
 	require.Len(t, b.Groups, 2)
-	require.Equal(t, "cg\nprocess", b.Groups[1].Name)
+	require.Equal(t, "cg\nprocess failure", b.Groups[1].Name)
 	require.Equal(t, []float64{1.5, 0.5}, b.Groups[1].Bars[0].Parts)
 	require.Equal(t, "G-R", b.Groups[1].Bars[1].Name)
 	require.InDelta(t, 6.353, b.Groups[1].Bars[1].Half, 1e-3)
