@@ -78,8 +78,8 @@ func (m measurement) write(w io.Writer, r results) error {
 			}
 			b.WriteByte('\n')
 		}
+		m.compare(&b, r, ps)
 	}
-	m.compare(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

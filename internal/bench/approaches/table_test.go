@@ -40,11 +40,11 @@ func TestWrite(t *testing.T) {
 		"| cg | none | CR | file | 1.000 ± 0.000 | 1.000 ± 0.000 | 0.000 ± 0.000 | | | |\n",
 		"| cg | process | CR | file | 2.500 ± 6.353 | 1.500 ± 6.353 | 0.250 ± 0.000 | 0.500 ± 0.000 | 0.125 ± 0.000 | 0.125 ± 0.000 |\n",
 		"| cg | process | GLOBAL-RESTART | memory | 2.500 ± 6.353 |",
-		"| recovery, process | cg | CR | 5.00 (5.00 to 5.00) |\n",
+		"| recovery, process failure | cg | 0.100 ± 0.000 | 5.00 (5.00 to 5.00) |\n",
 	} {
 		require.Contains(t, out.String(), line)
 	}
-	require.NotContains(t, out.String(), "| application without failures |", "of GLOBAL-RESTART there is no such job")
+	require.NotContains(t, out.String(), "| application, no failure |", "of GLOBAL-RESTART there is no such job")
 	require.NotContains(t, out.String(), "files for all")
 }
 
