@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/craft-go/craft/internal/bench/machine"
 	"github.com/craft-go/craft/internal/bench/measured"
 )
@@ -51,13 +53,21 @@ func (m measurement) rows(r results, ps pairing) (rows []row) {
 	return rows
 }
 
+// runs is how many have begun.
+func (r results) runs() (n int) {
+	for _, s := range r.samples {
+		n = max(n, s.run+1)
+	}
+	return n
+}
+
 // write prints a table for each pairing, in Markdown.
 func (m measurement) write(w io.Writer, r results) error {
 	var b strings.Builder
 	busy := measured.IntervalOf(r.busy)
 	fmt.Fprintf(&b, "%s; %s; checkpoints on %s; %d ranks on %d virtual nodes and a spare one, seed %d; others used %.0f %% (%.0f to %.0f) of the machine.\n",
 		time.Now().Format(time.DateOnly), machine.Describe(), machine.FileSystem(m.dir), m.ranks, m.nodes, m.seed, busy.Median, busy.Low, busy.High)
-	fmt.Fprintf(&b, "Seconds: mean and 95 %% confidence interval (t distribution) of up to %d runs.\n", m.runs)
+	fmt.Fprintf(&b, "Seconds: mean and 95 %% confidence interval (t distribution) of %s.\n", english.Plural(r.runs(), "run", ""))
 	for _, p := range m.programs {
 		fmt.Fprintf(&b, "- %s (the paper's %s): %s\n", p.name, p.paper, strings.Join(p.args, " "))
 	}

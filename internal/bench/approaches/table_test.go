@@ -36,6 +36,7 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, m.write(&out, r))
 	for _, line := range []string{
 		"4 ranks on 2 virtual nodes and a spare one, seed 0; others used 5 % (5 to 5) of the machine.\n",
+		"(t distribution) of 2 runs.\n",
 		"**Checkpoints as in the paper (its Table 2)**\n",
 		"| cg | none | CR | file | 1.000 ± 0.000 | 1.000 ± 0.000 | 0.000 ± 0.000 | | | |\n",
 		"| cg | process | CR | file | 2.500 ± 6.353 | 1.500 ± 6.353 | 0.250 ± 0.000 | 0.500 ± 0.000 | 0.125 ± 0.000 | 0.125 ± 0.000 |\n",
