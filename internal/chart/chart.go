@@ -1,4 +1,4 @@
-// Package chart draws curves into SVG and PNG files.
+// Package chart draws curves, and stacked bars, into SVG and PNG files.
 package chart
 
 import (

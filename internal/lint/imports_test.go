@@ -42,6 +42,7 @@ var allowed = []rule{
 	{"internal/testseed", nil},
 	{"internal/testsignal", nil},
 	{"internal/testtime", nil},
+	{"internal/timeline", nil},
 	{"internal/lint", nil},
 
 	{"storage/container", nil},
@@ -93,10 +94,11 @@ var allowed = []rule{
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
-	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "storage", "storage/replica", "examples/..."}},
+	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "internal/timeline", "storage", "storage/replica", "examples/..."}},
+	{"internal/bench/machine", nil},
 	{"internal/bench/measured", nil},
 	{"internal/bench/program", []string{"aft/comm", "aft/launch"}},
-	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/measured", "internal/bench/program", "storage"}},
+	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/machine", "internal/bench/measured", "internal/bench/program", "internal/chart", "internal/timeline", "storage"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/craft-go/craft/internal/timeline"
 )
 
 // death is one that a rank has to see to.
@@ -47,7 +49,11 @@ func (r *Rank) die(ctx context.Context, iter int) error {
 		if err != nil {
 			return err
 		}
-		if err := d.DieWith(pid, r.Die); err != nil {
+		kill := func(pid int) error {
+			r.note(timeline.Event{What: timeline.Killed, Iteration: iter})
+			return r.Die(pid)
+		}
+		if err := d.DieWith(pid, kill); err != nil {
 			return err
 		}
 	}

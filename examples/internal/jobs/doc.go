@@ -47,6 +47,9 @@
 // so that it stays what it is when the job shrinks, and has its name by Job.Name. Ranks that are
 // processes are killed at any moment by killtest.Ranks.
 //
+// Who measures asks for notes of when the parts of each attempt begin and end, with the variable of package
+// timeline: then ranks meet before each part (internal/bench/approaches).
+//
 // What is printed is a struct around Result; with -json its fields and these are one object:
 //
 //	iterations        that the result has behind it

@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/timeline"
 )
 
 // Job is what all ranks of this process share.
@@ -26,6 +27,8 @@ type Job struct {
 	began  time.Time
 	parent int     // the process that has started this one
 	ranks  []*Rank // by original rank; one if each rank is a process
+
+	timeline *timeline.Log
 }
 
 // NewJob is a job that has not begun. Nothing but warnings is logged.
@@ -33,6 +36,10 @@ func NewJob(l Loop, stderr io.Writer) *Job {
 	j := &Job{
 		Loop: l, Stderr: stderr, Die: DieWith, began: time.Now(), parent: os.Getppid(),
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	var err error
+	if j.timeline, err = timeline.FromEnvironment(); err != nil {
+		j.Log.Warn("nothing is noted", "error", err)
 	}
 	for range l.Goroutines {
 		j.ranks = append(j.ranks, &Rank{Job: j, number: -1, restartedFrom: Unknown})
@@ -62,7 +69,8 @@ func (j *Job) Name(problem string) { j.named.Do(func() { j.Loop.Name(problem) })
 // Rank is the rank whose attempt begins in z.
 func (j *Job) Rank(z *aft.Zone) *Rank {
 	r := j.ranks[int(z.Original())%len(j.ranks)]
-	r.zone, r.number, r.outcome = z, z.Comm().Rank(), nil
+	r.zone, r.number, r.outcome, r.cp = z, z.Comm().Rank(), nil, nil
+	_ = r.meet(z.Context(), timeline.Event{What: timeline.Entered}) // the body will see that the attempt is over
 	return r
 }
 

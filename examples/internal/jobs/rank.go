@@ -10,6 +10,7 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/timeline"
 )
 
 // Rank is one rank of a job. It lives longer than an attempt.
@@ -36,6 +37,7 @@ func (r *Rank) First() bool { return r.number == 0 }
 // version that was restored, or 0. It is collective.
 func (r *Rank) Begin(ctx context.Context, cp *checkpoint.Checkpoint, iter int) (err error) {
 	r.cp = cp
+	r.note(timeline.Event{What: timeline.Restored, Iteration: iter})
 	if err := r.history.Share(ctx, r.zone, &r.restartedFrom); err != nil {
 		return err
 	}
@@ -79,6 +81,9 @@ func (r *Rank) AtStart(ctx context.Context) (int, error) {
 // written. It may be the end of this one.
 func (r *Rank) Done(ctx context.Context, iter int) error {
 	r.history.Done(int64(iter))
+	if err := r.meet(ctx, timeline.Event{What: timeline.Done, Iteration: iter}); err != nil {
+		return err
+	}
 	if !r.Kills.At(iter) {
 		return nil
 	}
@@ -94,6 +99,9 @@ func (r *Rank) Tolerate(ctx context.Context, iter int, err error) error {
 // Close closes a checkpoint of this attempt, and remembers what it has cost.
 func (r *Rank) Close(cp *checkpoint.Checkpoint) {
 	cp.Close()
+	if r.cp == cp {
+		r.note(timeline.Event{What: timeline.Closed})
+	}
 	r.earlier = Sum(r.earlier, cp.Stats())
 }
 

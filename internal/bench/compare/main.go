@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/internal/bench/machine"
 	"github.com/craft-go/craft/internal/bench/measured"
 )
 
@@ -52,7 +53,7 @@ func compare(ctx context.Context, args []string, out, log io.Writer) error {
 // write prints the tables.
 func (r results) write(w io.Writer, p plan) error {
 	busy := measured.IntervalOf(r.busy)
-	text := fmt.Sprintf("%s; %s; others used %.0f %% (%.0f to %.0f) of it.\n\n", time.Now().Format(time.DateOnly), machine(), busy.Median, busy.Low, busy.High)
+	text := fmt.Sprintf("%s; %s; others used %.0f %% (%.0f to %.0f) of it.\n\n", time.Now().Format(time.DateOnly), machine.Describe(), busy.Median, busy.Low, busy.High)
 	text += "| measurement | ms | rounds |\n| --- | --- | --- |\n"
 	for _, m := range p.measurements {
 		if times := r.times[m.name]; len(times) > 0 {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/internal/bench/machine"
 	"github.com/craft-go/craft/internal/bench/measured"
 )
 
@@ -38,7 +39,7 @@ func run(ctx context.Context, p plan, rounds int, quiet, most time.Duration, log
 			}
 			var err error
 			if m.command != command {
-				r.busy = append(r.busy, waitUntilQuiet(ctx, quiet))
+				r.busy = append(r.busy, machine.WaitUntilQuiet(ctx, quiet))
 				command = m.command
 				out, err = m.run(ctx, most, log)
 				var exit *exec.ExitError

@@ -1,4 +1,5 @@
-package main
+// Package machine says where something is measured, and whether others use it meanwhile.
+package machine
 
 import (
 	"bufio"
@@ -15,9 +16,9 @@ import (
 // quietEnough is up to how many percent of the machine others may use.
 const quietEnough = 10
 
-// waitUntilQuiet waits, not longer than most, until others leave the machine alone, and
+// WaitUntilQuiet waits, not longer than most, until others leave the machine alone, and
 // returns how much of it they use, in percent; 0 where that cannot be seen.
-func waitUntilQuiet(ctx context.Context, most time.Duration) (busy float64) {
+func WaitUntilQuiet(ctx context.Context, most time.Duration) (busy float64) {
 	for end := time.Now().Add(most); ; {
 		before := used()
 		select {
@@ -57,8 +58,8 @@ func used() (t ticks) {
 	return t
 }
 
-// machine describes where it was measured.
-func machine() string {
+// Describe tells of the processors, the memory and the system.
+func Describe() string {
 	const unknown = "unknown"
 	_, cpu, _ := strings.Cut(firstLine("/proc/cpuinfo", "model name"), ": ")
 	_, memory, _ := strings.Cut(firstLine("/proc/meminfo", "MemTotal"), ":")
