@@ -93,13 +93,12 @@ func (j *recurringJob) start(cfg launch.Config) {
 
 // everything is what a job has at a moment.
 type everything struct {
-	processes   int // zombies as well
-	usage       map[string]usage
-	records     int // of attempts
-	files       []string
-	bytes       int64
-	temporary   int
-	replacement bool
+	processes int // zombies as well
+	usage     map[string]usage
+	records   int // of attempts
+	files     []string
+	bytes     int64
+	temporary int
 }
 
 // Of what a runtime has now more, now less, a little is no leak: each recovery would add to it.
