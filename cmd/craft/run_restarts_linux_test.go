@@ -28,10 +28,10 @@ func TestRunRestarts(t *testing.T) {
 
 func TestRunRefusesRestarts(t *testing.T) {
 	for text, flags := range map[string]string{
-		"--restarts -1: it is a number of times":                             "--restarts -1",
-		"--restart-delay -1s: it must not be negative":                       "--restarts 1 --restart-delay -1s",
-		"--restart-delay 1s: it needs --restarts":                            "--restart-delay 1s",
-		"--restart-delay 0s: it needs --restarts":                            "--restart-delay 0",
+		"--restarts -1: it is a number of times":                                               "--restarts -1",
+		"--restart-delay -1s: it must not be negative":                                         "--restarts 1 --restart-delay -1s",
+		"--restart-delay 1s: it needs --restarts":                                              "--restart-delay 1s",
+		"--restart-delay 0s: it needs --restarts":                                              "--restart-delay 0",
 		`--recovery "ABRT": allowed are SHRINKING or NON-SHRINKING or GLOBAL-RESTART or ABORT`: "--recovery ABRT",
 	} {
 		r := craftProcess(t, append(append([]string{"run", "-n", "1"}, strings.Fields(flags)...), "echo", "started")...)
