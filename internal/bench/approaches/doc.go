@@ -44,7 +44,8 @@
 //	rank 1   ...----done-write-|----done X killed           |entered   restored-----done-write-|-- ...
 //	                                     |<--- recovery --->|<- redone: all but the reading ->|
 //
-//	writing      waited for versions: on average over the ranks, in all attempts; in one that has failed until the failure
+//	writing      waited for versions by the rank that has waited longest (the others wait for it in the next
+//	             iteration), in all attempts; in one that has failed until the failure
 //	recovery     from the moment before the kill until all ranks, survivors and new ones, have met in the next attempt
 //	reading      of the rank that has come to it last, and waited for nobody
 //	redone work  from there, without reading and writing, until the iteration is done again after which the

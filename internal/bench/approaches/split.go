@@ -77,7 +77,7 @@ func (t *times) after(kill timeline.Event, all []timeline.Event, last, ranks int
 	var rewritten time.Duration
 	for i := range ranks {
 		read = min(read, restored[i].Read)
-		rewritten += again[i].Written / time.Duration(ranks)
+		rewritten = max(rewritten, again[i].Written)
 	}
 	t.part[recovery] = latest(entered).Sub(kill.At).Seconds()
 	t.part[reading] = read.Seconds()
@@ -95,16 +95,13 @@ func firstKill(all []timeline.Event) (first timeline.Event, found bool) {
 	return first, found
 }
 
-// written is how long a rank has waited in an attempt until then for its versions, on average; until zero: to its end.
+// written is how long the rank that has waited longest in an attempt until then has waited for its versions; until
+// zero: to its end. The others have waited for that one in their next iterations.
 func written(all []timeline.Event, epoch int, until time.Time) (seconds float64) {
-	ofRank := make(map[int]time.Duration)
 	for _, e := range all {
 		if e.Epoch == epoch && (until.IsZero() || !e.At.After(until)) {
-			ofRank[e.Rank] = max(ofRank[e.Rank], e.Written)
+			seconds = max(seconds, e.Written.Seconds())
 		}
-	}
-	for _, w := range ofRank {
-		seconds += w.Seconds() / float64(len(ofRank))
 	}
 	return seconds
 }
