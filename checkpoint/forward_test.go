@@ -13,7 +13,6 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
-	"github.com/craft-go/craft/aft/reinit"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -42,9 +41,9 @@ func TestForwardRecovery(t *testing.T) {
 			version storage.ID
 			n       int64
 		}
-		return reinit.Reinit(ctx, func(ctx context.Context, z *aft.Zone, state reinit.State) error {
+		return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
 			v := countedValue{reads: &survivors}
-			if state == reinit.Restarted {
+			if z.Replacement() {
 				v.reads = &replacements
 			}
 			cp, err := New("forward", z.Comm(), WithPath(dir), WithLogger(slog.New(slog.DiscardHandler)))
@@ -56,7 +55,7 @@ func TestForwardRecovery(t *testing.T) {
 			if err := cp.Commit(); err != nil {
 				return err
 			}
-			if state == reinit.Reinited {
+			if z.Epoch() > 0 && !z.Replacement() {
 				v.n = kept.n
 				if err := cp.Adopt(kept.version); err != nil {
 					return err
@@ -85,7 +84,7 @@ func TestForwardRecovery(t *testing.T) {
 			}
 			require.EqualValues(t, 45, v.n)
 			return comm.Barrier(ctx, z.Comm())
-		}, aft.WithLogger(slog.New(slog.DiscardHandler)))
+		}, aft.WithRecovery(comm.GlobalRestart), aft.WithLogger(slog.New(slog.DiscardHandler)))
 	}))
 	require.Zero(t, survivors.Load())
 	require.Positive(t, replacements.Load())

@@ -14,7 +14,7 @@ func TestRunRestarts(t *testing.T) {
 	r := craftProcess(t, "run", "-n", "1", "--recovery", "abort", "--restarts", "2", "--restart-delay", "1ms", "--", "sh", "-c", script)
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "deployment 0\ndeployment 1\ndeployment 2\n", r.stdout)
-	require.Contains(t, r.stderr, "craft: restart 2 of 2: rank 0 on node 0: signal: killed; deployed again on node 0\n")
+	require.Contains(t, r.stderr, "craft: restart 2 of 2: rank 0 on node 0: signal: killed; deployed again on node 0 in 1ms\n")
 
 	r = craftProcess(t, "run", "-n", "1", "--recovery", "abort", "--restarts", "1", "--", "sh", "-c", script)
 	require.Equal(t, 137, r.code)

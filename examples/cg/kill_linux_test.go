@@ -33,7 +33,7 @@ func TestRanksAndNodesAreKilled(t *testing.T) {
 		{"-kill 3@5,0@6,1@7", 3, 1},
 		{"-nodes 2 -spare-nodes 1 -kill-node 0@5 -kill 2@17", 2, 1},
 	} {
-		policies := comm.Recoveries()
+		policies := killtest.Recoveries()
 		if i > 1 {
 			one := rng.IntN(len(policies))
 			policies = policies[one : one+1]
@@ -64,7 +64,7 @@ func TestRanksAndNodesAreKilled(t *testing.T) {
 // TestOnTheNodes: the versions of a node that is killed come from copies on others.
 func TestOnTheNodes(t *testing.T) {
 	want := newProgram(t).result(small()...)
-	for _, recovery := range comm.Recoveries() {
+	for _, recovery := range killtest.Recoveries() {
 		p := newProgram(t)
 		got := p.result(small(strings.Fields("-np 4 -nodes 2 -spare-nodes 1 -kill-node 1@13 -levels partner:1,pfs:1000 -node-path nodes -recovery " + string(recovery))...)...)
 		same(t, want, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -62,7 +63,7 @@ func TestRandomDeaths(t *testing.T) {
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 1)) * time.Second)
 	rounds, recoveries, restarts := 0, 0, 0
 	for ; rounds < 8 || time.Now().Before(until); rounds++ {
-		recovery := comm.Recoveries()[rng.IntN(len(comm.Recoveries()))]
+		recovery := killtest.Recoveries()[rng.IntN(len(killtest.Recoveries()))]
 		mode := jobs.Modes[rng.IntN(len(jobs.Modes))]
 		how := append(args[:len(args):len(args)], "-async", string(mode), "-freq", fmt.Sprint(1+rng.IntN(3)), "-cp-path", t.TempDir())
 		for start, iterations := range []int{5 + rng.IntN(7), 12} {
@@ -94,7 +95,7 @@ func TestGridIsOfTheStart(t *testing.T) {
 	args := strings.Fields("-nx 6 -ny 5 -nz 2 -iters 12")
 	want := inCluster(t, &afttest.Cluster{}, 6, comm.Shrinking, nil, append(args, "-cp-path", t.TempDir())...)
 	require.Equal(t, 12, want.Planes)
-	for _, recovery := range comm.Recoveries() {
+	for _, recovery := range killtest.Recoveries() {
 		kills := jobs.Kills{{What: "rank", Number: 1, At: 3}, {What: "rank", Number: 2, At: 3}, {What: "rank", Number: 0, At: 7}}
 		got := inCluster(t, &afttest.Cluster{}, 6, recovery, kills, append(args, "-cp-path", t.TempDir())...)
 		require.Equal(t, want.Digest, got.Digest, recovery)

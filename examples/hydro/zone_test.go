@@ -17,6 +17,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -39,7 +40,7 @@ func TestRanksAreKilled(t *testing.T) {
 		{"-np 4 -kill 1@5,0@17 -freq 4", 2, 2},
 		{"-np 4 -nodes 2 -spare-nodes 1 -kill-node 0@5 -kill 2@17", 2, 1},
 	} {
-		policies := comm.Recoveries()
+		policies := killtest.Recoveries()
 		if i > 1 {
 			one := rng.IntN(len(policies))
 			policies = policies[one : one+1]
@@ -63,7 +64,7 @@ func TestRanksAreKilled(t *testing.T) {
 // TestOnTheNodes: no version needs the parallel file system when a node is lost.
 func TestOnTheNodes(t *testing.T) {
 	want := newProgram(t).result(small()...)
-	for _, recovery := range comm.Recoveries() {
+	for _, recovery := range killtest.Recoveries() {
 		p := newProgram(t)
 		got := p.result(small("-np", "6", "-nodes", "3", "-node-path", "nodes", "-levels", "partner:1", "-kill-node", "1@17", "-recovery", string(recovery))...)
 		same(t, want, got)
@@ -131,7 +132,7 @@ func TestRandomDeaths(t *testing.T) {
 		cfg.Async = []checkpoint.AsyncMode{checkpoint.AsyncOff, checkpoint.AsyncCopy, checkpoint.AsyncZeroCopy}[rng.IntN(3)]
 		cfg.Frequency, cfg.Iterations = 1+rng.IntN(3), steps
 		ranks := 2 + rng.IntN(8)
-		recovery := comm.Recoveries()[rng.IntN(len(comm.Recoveries()))]
+		recovery := killtest.Recoveries()[rng.IntN(len(killtest.Recoveries()))]
 		for range 1 + rng.IntN(min(3, ranks-1)) {
 			cfg.Kills = append(cfg.Kills, jobs.Kill{What: "rank", Number: rng.IntN(ranks), At: rng.IntN(steps)})
 		}

@@ -14,7 +14,7 @@ import (
 // TestProcessesAreKilled: ranks and nodes end by SIGKILL, under each policy.
 func TestProcessesAreKilled(t *testing.T) {
 	want := newProgram(t).result(small()...)
-	for _, recovery := range comm.Recoveries() {
+	for _, recovery := range killtest.Recoveries() {
 		for _, c := range []struct {
 			flags string
 			left  int // when it shrinks
@@ -41,7 +41,7 @@ func TestProcessesAreKilled(t *testing.T) {
 // the ranks that are left are other ones.
 func TestOnTheNodes(t *testing.T) {
 	want := newProgram(t).result(small()...)
-	for i, recovery := range comm.Recoveries() {
+	for i, recovery := range killtest.Recoveries() {
 		level := []string{"partner:1,pfs:1000", "mem:1"}[i%2]
 		got := newProgram(t).result(small("-np", "4", "-nodes", "4", "-kill-node", "1@9", "-levels", level, "-node-path", "nodes", "-recovery", string(recovery))...)
 		same(t, want, got, recovery)

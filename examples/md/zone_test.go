@@ -17,6 +17,7 @@ import (
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/examples/internal/jobs"
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testseed"
 	"github.com/stretchr/testify/require"
 )
@@ -64,7 +65,7 @@ func node(number, at int) jobs.Kill { return jobs.Kill{What: "node", Number: num
 func TestFailures(t *testing.T) {
 	t.Setenv("CRAFT_SYNC", "none")
 	want := newProgram(t).result(small()...)
-	for _, recovery := range comm.Recoveries() {
+	for _, recovery := range killtest.Recoveries() {
 		for _, kills := range []jobs.Kills{
 			{rank(2, 7)},
 			{rank(0, 0)},               // before there is a checkpoint
@@ -97,7 +98,7 @@ func TestRandomFailures(t *testing.T) {
 		dir, frequency := t.TempDir(), fmt.Sprint(1+rng.IntN(3))
 		for _, end := range []int{1 + rng.IntN(7), 8 + rng.IntN(7), 15} {
 			ranks, nodes := 1+rng.IntN(12), 1+rng.IntN(4)
-			recovery := comm.Recoveries()[rng.IntN(len(comm.Recoveries()))]
+			recovery := killtest.Recoveries()[rng.IntN(len(killtest.Recoveries()))]
 			mode := jobs.Modes[rng.IntN(len(jobs.Modes))]
 			kills := randomKills(rng, ranks, end)
 			got := inCluster(t, &afttest.Cluster{Nodes: nodes}, ranks, recovery, kills,

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
@@ -57,7 +56,7 @@ func atAnyMoment(t *testing.T, args []string, more func(rng *rand.Rand) []string
 	var rounds, kills, recoveries, late int
 	for rounds < 5 || recoveries == 0 || time.Now().Before(until) {
 		rounds++
-		policies := comm.Recoveries()
+		policies := Recoveries()
 		how := append(more(rng), "-recovery", string(policies[rng.IntN(len(policies))]))
 		p := testprogram.New(t)
 		p.Env = environment
