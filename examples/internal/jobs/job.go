@@ -33,6 +33,7 @@ type Job struct {
 
 // NewJob is a job that has not begun. Nothing but warnings is logged.
 func NewJob(l Loop, stderr io.Writer) *Job {
+	stderr = &oneAtATime{w: stderr}
 	j := &Job{
 		Loop: l, Stderr: stderr, Die: DieWith, began: time.Now(), parent: os.Getppid(),
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -45,6 +46,18 @@ func NewJob(l Loop, stderr io.Writer) *Job {
 		j.ranks = append(j.ranks, &Rank{Job: j, number: -1, restartedFrom: Unknown})
 	}
 	return j
+}
+
+// oneAtATime is a writer for the log and the program, which write from goroutines of their own.
+type oneAtATime struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneAtATime) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
 }
 
 // Launch starts the ranks that -np asks for, as processes, and waits for their
