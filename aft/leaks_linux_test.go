@@ -43,7 +43,7 @@ func TestRecoveriesLeakNothing(t *testing.T) {
 		{name: "ULFM", levels: "mem", env: []string{"CRAFT_TEST_STEPWISE=1"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.NonShrinking}}},
 		{name: "GLOBAL-RESTART", levels: "local:1,partner:1,pfs:3", env: []string{"CRAFT_WRITE_ASYNC=1"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
 		{name: "spare rank", levels: "mem", cfg: launch.Config{SpareRanks: 1, Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
-		{name: "evictions", levels: "mem:1,pfs:3", way: "evict", env: []string{"CRAFT_RECOVERY_GRACE=20ms"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
+		{name: "evictions", levels: "mem:1,pfs:3", way: "evict", cfg: launch.Config{Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
 	}
 	if many <= 10 {
 		testseed.Rand(t).Shuffle(len(jobs), func(i, k int) { jobs[i], jobs[k] = jobs[k], jobs[i] })

@@ -114,6 +114,11 @@ func recurringMain(dir string, args []string) error {
 			return err
 		}
 		if epoch == early || epoch == recoveries {
+			if strings.Contains(os.Getenv("CRAFT_LEVELS"), "pfs") { // while one is being copied more stay
+				if err := cp.Flush(ctx); err != nil {
+					return err
+				}
+			}
 			if err := tellUsage(ctx, z, dir); err != nil {
 				return err
 			}
