@@ -385,6 +385,6 @@ func TestRanksInheritNothing(t *testing.T) {
 			own = append(own, fd)
 		}
 	}
-	require.Equal(t, []string{"1", "2", "3"}, own, r.stdout)
+	require.Equal(t, []string{"1", "2", "3", "4"}, own, r.stdout)
 	require.Contains(t, r.stdout, "0 /dev/null\n")
 }

@@ -26,8 +26,8 @@
 //	daemon              one per node; Daemon. Starts and watches the ranks there
 //	rank                the program
 //
-//	       root ── stdin, stdout ──> (guard) daemon ── descriptor 3 ──> rank
-//	                  or: ssh host               └──── stdout, stderr ──> rank
+//	       root ── stdin, stdout ──> (guard) daemon ── descriptors 3, 4 ─> rank
+//	                  or: ssh host               └──── stdout, stderr ───> rank
 //
 // A daemon is the executable of the root, started again: as a child on this
 // machine (a virtual node), or on another host by an agent such as ssh. It needs

@@ -23,6 +23,13 @@ type drainable struct {
 // finish may be called by any goroutine: what is written from now on may be lost.
 func (d *drainable) finish() { _ = d.file.SetReadDeadline(time.Unix(1, 0)) }
 
+// await returns when there is something to be read, or the end.
+func (d *drainable) await() {
+	if raw, err := d.file.SyscallConn(); err == nil {
+		_ = raw.Read(readable) // the connection may end before
+	}
+}
+
 func (d *drainable) Read(p []byte) (int, error) {
 	if !d.draining {
 		n, err := d.file.Read(p)

@@ -33,7 +33,7 @@ func watchProgram(pid int) *joinedProgram {
 // called once.
 func (p *joinedProgram) await() bool {
 	defer close(p.done)
-	return p.raw.Read(hasEnded) == nil
+	return p.raw.Read(readable) == nil
 }
 
 // signal sends a signal to the program if it is not in a process group that has got it.
@@ -49,7 +49,7 @@ func (p *joinedProgram) send(s syscall.Signal) {
 
 // running reports whether it has not ended.
 func (p *joinedProgram) running() (runs bool) {
-	_ = p.raw.Control(func(fd uintptr) { runs = !hasEnded(fd) })
+	_ = p.raw.Control(func(fd uintptr) { runs = !readable(fd) })
 	return runs
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/testsignal"
 )
@@ -93,9 +94,15 @@ var programs = map[string]func(args []string) int{
 	"fated":      fatedProgram,
 }
 
+// daemonUp leads to the daemon.
+var daemonUp = os.NewFile(env.ControlUp, "daemon")
+
 // whoAmI reads the first message of the daemon.
 func whoAmI() (*bufio.Reader, control.Message) {
-	in := bufio.NewReader(os.NewFile(env.ControlFD, "daemon"))
+	if !proc.Claim(daemonUp) {
+		panic("the connection is another program's")
+	}
+	in := bufio.NewReader(os.NewFile(env.ControlDown, "daemon"))
 	m, err := control.ReadMessage(in)
 	if err != nil {
 		panic(err)
@@ -104,7 +111,7 @@ func whoAmI() (*bufio.Reader, control.Message) {
 }
 
 func say(m control.Message) {
-	if err := control.WriteMessage(os.NewFile(env.ControlFD, "daemon"), m); err != nil {
+	if err := control.WriteMessage(daemonUp, m); err != nil {
 		panic(err)
 	}
 }
@@ -171,7 +178,7 @@ func noteProgram(args []string) int {
 // babbleProgram sends what is no message.
 func babbleProgram([]string) int {
 	_, _ = whoAmI()
-	_, _ = os.NewFile(env.ControlFD, "daemon").Write(make([]byte, 4))
+	_, _ = daemonUp.Write(make([]byte, 4))
 	time.Sleep(time.Hour)
 	return 0
 }

@@ -42,11 +42,8 @@ type node struct {
 // newNode makes the pipes of a node. What is sent waits in them until it runs.
 func newNode(p *plan, id control.Node) (*node, error) {
 	n := &node{nodePlan: p.nodes[id], id: id, dead: true}
-	theirs, mine, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	if n.pipes, err = newPipes(mine, theirs); err != nil {
+	var err error
+	if n.pipes, err = newPipes(); err != nil {
 		return nil, err
 	}
 	if n.agent == nil {
@@ -69,18 +66,20 @@ type pipes struct {
 	theirs    []*os.File // the other ends, until the process has them
 }
 
-// newPipes makes those of the outputs, beside the two ends of a connection.
-func newPipes(mine, theirs *os.File) (pipes, error) {
-	near, far := []*os.File{mine}, []*os.File{theirs}
-	for range 2 {
+func newPipes() (pipes, error) {
+	var near, far []*os.File
+	for i := range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll(append(near, far...))
 			return pipes{}, err
 		}
+		if i == 0 {
+			r, w = w, r
+		}
 		near, far = append(near, r), append(far, w)
 	}
-	return pipes{newOutbox(mine), &drainable{file: near[1]}, &drainable{file: near[2]}, far}, nil
+	return pipes{newOutbox(near[0]), &drainable{file: near[1]}, &drainable{file: near[2]}, far}, nil
 }
 
 // release frees the ends here, when the process has ended or was never started.

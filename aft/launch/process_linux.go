@@ -68,47 +68,6 @@ const (
 	childContinued = 6
 )
 
-// socketPair returns two connected sockets; the first one is polled, and learns who sends
-// something to it.
-func socketPair() (mine, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
-		return nil, nil, os.NewSyscallError("fcntl", err)
-	}
-	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1) // else nobody is known
-	return os.NewFile(uintptr(fds[0]), "rank"), os.NewFile(uintptr(fds[1]), "daemon"), nil
-}
-
-// senderOf waits for the first message of a connection, leaves it there, and returns the
-// number of the process that has sent it, whatever that is in a namespace of its own. 0: there
-// is no message, or the system does not tell.
-func senderOf(connection *os.File) int {
-	raw, err := connection.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	pid := 0
-	_ = raw.Read(func(fd uintptr) bool { // the connection may end before
-		control := make([]byte, unix.CmsgSpace(unix.SizeofUcred))
-		_, n, _, _, err := unix.Recvmsg(int(fd), make([]byte, 1), control, unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		if err == unix.EAGAIN || err == unix.EINTR {
-			return false
-		}
-		messages, _ := unix.ParseSocketControlMessage(control[:n]) // none if they are not understood
-		for i := range messages {
-			if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
-				pid = int(c.Pid)
-			}
-		}
-		return true
-	})
-	return pid
-}
-
 // openProcess returns a file that can be read when the process has ended.
 func openProcess(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -122,8 +81,9 @@ func openProcess(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "program"), nil
 }
 
-// hasEnded reports whether a process has; not where a signal has interrupted the question.
-func hasEnded(fd uintptr) bool {
+// readable reports whether something can be read from a file, or it has ended; of a process, that it has. Not where a signal
+// has interrupted the question.
+func readable(fd uintptr) bool {
 	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 	return n > 0
 }

@@ -45,15 +45,18 @@ type rank struct {
 // newRank makes the connection and the pipes of a process. What is sent waits in them
 // until it runs.
 func newRank(proc control.Proc) (*rank, error) {
-	mine, theirs, err := socketPair()
+	p, err := newPipes()
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPipes(mine, theirs)
+	up, theirs, err := os.Pipe()
 	if err != nil {
+		p.release()
+		closeAll(p.theirs)
 		return nil, err
 	}
-	return &rank{pipes: p, proc: proc, control: &drainable{file: mine}, signals: make(occasions)}, nil
+	p.theirs = append(p.theirs, theirs)
+	return &rank{pipes: p, proc: proc, control: &drainable{file: up}, signals: make(occasions)}, nil
 }
 
 // live starts a process and follows it to its end. The file system of the program may
@@ -86,7 +89,7 @@ func (d *daemon) execute(r *rank) error {
 	}
 	cmd := &exec.Cmd{
 		Path: path, Args: append([]string{d.program.path}, osstring.To(d.setup.Args)...), Dir: string(d.setup.Dir), Env: d.environ,
-		Stdout: r.theirs[1], Stderr: r.theirs[2], ExtraFiles: r.theirs[:1], SysProcAttr: rankAttributes(),
+		Stdout: r.theirs[1], Stderr: r.theirs[2], ExtraFiles: []*os.File{r.theirs[3], r.theirs[0]}, SysProcAttr: rankAttributes(),
 	}
 	if err := d.starter.start(cmd); err != nil {
 		return startError(cmd, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/aft/internal/proc"
 )
 
 // A rank may be a script that starts the program. Its daemon has started the script, and waits
@@ -18,7 +19,8 @@ import (
 // meet waits for the first message of a rank, and returns the process that has sent it if that
 // is not the rank's own one and can be followed.
 func (d *daemon) meet(r *rank) *joinedProgram {
-	pid := senderOf(r.control.file)
+	r.control.await()
+	pid := proc.Claimant(r.control.file)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.joined = pid != 0

@@ -38,7 +38,8 @@ func TakeRole() string {
 	}
 	taken.Store(r)
 	if r == RoleRank {
-		syscall.CloseOnExec(ControlFD)
+		syscall.CloseOnExec(ControlUp)
+		syscall.CloseOnExec(ControlDown)
 	}
 	_ = os.Unsetenv(Role) // last: who finds none need do nothing
 	return r
@@ -53,5 +54,8 @@ func CurrentRole() string {
 	return role
 }
 
-// ControlFD is the descriptor of a rank's connection to its daemon.
-const ControlFD = 3
+// The descriptors of a rank's connection to its daemon: pipes, of which one leads to the daemon and one comes from it.
+const (
+	ControlUp   = 3
+	ControlDown = 4
+)

@@ -81,7 +81,7 @@ var allowed = []rule{
 	{"aft/launch", []string{"aft/comm", "aft/comm/driver", "aft/internal/control", "aft/internal/guard", "aft/internal/proc", "internal/offheap"}},
 	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control"}},
 	{"aft/internal/pipe", nil},
-	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe"}},
+	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/pipe", "aft/internal/proc"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},
 	{"aft", []string{"aft/comm", "aft/internal/engine", "aft/internal/hooks"}},
 	{"aft/reinit", []string{"aft", "aft/comm"}},

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -21,10 +21,10 @@ type contender struct {
 }
 
 // contend starts a program that joins over a connection; ended gets it when it has ended.
-func contend(t *testing.T, connection *os.File, ended chan<- *contender) *contender {
+func contend(t *testing.T, up, down *os.File, ended chan<- *contender) *contender {
 	c := &contender{cmd: exec.Command(os.Args[0], "plain", "1")}
 	c.cmd.Env = append(os.Environ(), env.Role+"="+env.RoleRank)
-	c.cmd.ExtraFiles, c.cmd.Stderr = []*os.File{connection}, &c.stderr
+	c.cmd.ExtraFiles, c.cmd.Stderr = []*os.File{up, down}, &c.stderr
 	require.NoError(t, c.cmd.Start())
 	gone := make(chan struct{})
 	go func() {
@@ -42,13 +42,14 @@ func contend(t *testing.T, connection *os.File, ended chan<- *contender) *conten
 // TestTwoProgramsAtOnce: the second one is told before anything is read, and the first one
 // gets its messages; when it has ended, the connection is free.
 func TestTwoProgramsAtOnce(t *testing.T) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	mine, up, err := os.Pipe()
 	require.NoError(t, err)
-	require.NoError(t, syscall.SetNonblock(pair[0], true)) // so that reading has a deadline
-	mine, theirs := os.NewFile(uintptr(pair[0]), "rank"), os.NewFile(uintptr(pair[1]), "daemon")
 	defer mine.Close()
+	down, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer to.Close()
 	ended := make(chan *contender, 3)
-	first, second := contend(t, theirs, ended), contend(t, theirs, ended)
+	first, second := contend(t, up, down, ended), contend(t, up, down, ended)
 	refused := <-ended
 	require.Contains(t, refused.stderr.String(), "another program of this rank has joined the job before this one")
 	if refused == first {
@@ -57,9 +58,10 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	require.NoError(t, first.cmd.Process.Kill())
 	require.Same(t, first, <-ended)
 
-	contend(t, theirs, ended)
-	require.NoError(t, theirs.Close()) // its end is to be seen
-	require.NoError(t, control.WriteMessage(mine, control.Message{
+	third := contend(t, up, down, ended)
+	require.NoError(t, up.Close()) // its end is to be seen
+	require.NoError(t, down.Close())
+	require.NoError(t, control.WriteMessage(to, control.Message{
 		Kind: control.KindSetup, Start: []control.Start{{Proc: 7}},
 		Setup: &control.Setup{
 			Version: control.Version, Job: t.Name(), Secret: make([]byte, 32), Size: 1, Hosts: 1,
@@ -74,4 +76,5 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, control.KindHello, m.Kind)
 	require.Equal(t, control.Proc(7), m.Hello.Proc)
+	require.Equal(t, third.cmd.Process.Pid, proc.Claimant(mine))
 }

@@ -3,7 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -87,10 +87,11 @@ func TestManyMessagesOfOneWhoHasFailed(t *testing.T) {
 // TestLeaseDoesNotWaitForMessages: what the root has decided may take long here, and
 // the lease is renewed meanwhile.
 func TestLeaseDoesNotWaitForMessages(t *testing.T) {
-	near, far := net.Pipe()
+	near, far, err := os.Pipe()
+	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	timing := control.Timing{Period: time.Minute, Lease: time.Hour}
-	p := &process{ep: newEndpoint(0, 0), conn: near, lease: newLease(control.Setup{Timing: timing})}
+	p := &process{ep: newEndpoint(0, 0), conn: newConnection(nil, near), lease: newLease(control.Setup{Timing: timing})}
 	p.listen()
 	seq, err := p.lease.next()
 	require.NoError(t, err)

@@ -35,12 +35,12 @@ func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	if env.TakeRole() != env.RoleRank {
 		return nil, ErrNoJob
 	}
-	conn, err := controlConnection()
+	conn, err := connect()
 	if err != nil {
-		return nil, fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[4]s out of their environment",
-			ErrNoJob, env.ControlFD, err, env.Role, env.RoleRank)
+		return nil, fmt.Errorf("%w: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[3]s out of their environment",
+			ErrNoJob, err, env.Role, env.RoleRank)
 	}
-	if !claim(conn) {
+	if !conn.claim() {
 		return nil, errors.Join(errSecond, conn.Close())
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(startLimit)); err != nil {
@@ -64,21 +64,11 @@ func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	return newProcess(ctx, conn, *m.Setup, m.Start[0], log)
 }
 
-func controlConnection() (net.Conn, error) {
-	syscall.CloseOnExec(env.ControlFD)
-	f := os.NewFile(env.ControlFD, "control")
-	if f == nil {
-		return nil, os.ErrInvalid
-	}
-	defer f.Close()
-	return net.FileConn(f)
-}
-
 // process is this process as a rank.
 type process struct {
 	ep    *endpoint
 	wire  *wire
-	conn  net.Conn
+	conn  connection
 	lease *lease
 	log   *slog.Logger // nothing waits for its output
 
@@ -92,7 +82,7 @@ type process struct {
 	left   atomic.Bool
 }
 
-func newProcess(ctx context.Context, conn net.Conn, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
+func newProcess(ctx context.Context, conn connection, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
 	e := newEndpoint(start.Proc, start.Original)
 	p := &process{ep: e, conn: conn, log: logqueue.New(log).With("proc", start.Proc), lease: newLease(setup)}
 	var err error

@@ -2,8 +2,8 @@ package embedded_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -11,29 +11,36 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 )
 
+// handMade is the daemon's end of a connection.
+type handMade struct{ from, to *os.File }
+
+func (c handMade) Read(b []byte) (int, error)  { return c.from.Read(b) }
+func (c handMade) Write(b []byte) (int, error) { return c.to.Write(b) }
+func (c handMade) Close() error                { return errors.Join(c.from.Close(), c.to.Close()) }
+
 // startRankByHand starts this test binary as the only rank of a job whose daemon
 // is the test. Its standard error is a pipe that nobody reads.
-func startRankByHand(t *testing.T, timing control.Timing, kind string) (*exec.Cmd, net.Conn) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+func startRankByHand(t *testing.T, timing control.Timing, kind string) (*exec.Cmd, handMade) {
+	from, up, err := os.Pipe()
 	require.NoError(t, err)
-	near, far := os.NewFile(uintptr(fds[0]), "near"), os.NewFile(uintptr(fds[1]), "far")
-	daemon, err := net.FileConn(near)
+	down, to, err := os.Pipe()
 	require.NoError(t, err)
-	require.NoError(t, near.Close())
+	daemon := handMade{from, to}
+	require.NoError(t, from.SetReadDeadline(time.Now().Add(60*time.Second)))
 	unread, stderr, err := os.Pipe()
 	require.NoError(t, err)
 	cmd := exec.Command(os.Args[0], kind, "")
 	cmd.Env = append(os.Environ(), env.Role+"="+env.RoleRank)
-	cmd.Stderr, cmd.ExtraFiles = stderr, []*os.File{far}
+	cmd.Stderr, cmd.ExtraFiles = stderr, []*os.File{up, down}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, cmd.Start())
-	require.NoError(t, far.Close())
+	require.NoError(t, up.Close())
+	require.NoError(t, down.Close())
 	require.NoError(t, stderr.Close())
 	t.Cleanup(func() { _, _, _, _ = cmd.Process.Kill(), cmd.Wait(), daemon.Close(), unread.Close() })
 	for _, m := range []control.Message{
@@ -74,7 +81,6 @@ func TestStalledOutputAndALostLease(t *testing.T) {
 // ends itself, so that this does not count as a failure of the program.
 func TestALostLeaseIsReported(t *testing.T) {
 	cmd, daemon := startRankByHand(t, control.Timing{Period: 50 * time.Millisecond, Lease: time.Second}, "stalled")
-	require.NoError(t, daemon.SetReadDeadline(time.Now().Add(60*time.Second)))
 	var last control.Message
 	for messages := bufio.NewReader(daemon); ; {
 		m, err := control.ReadMessage(messages)

@@ -1,4 +1,4 @@
-// Package proc reads what /proc tells of processes. It imports little: package guard needs it before
+// Package proc says what the system knows of processes: /proc, and who has claimed a pipe. It imports little: package guard needs it before
 // other packages are initialised.
 package proc
 

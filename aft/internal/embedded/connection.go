@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/craft-go/craft/aft/internal/proc"
+	"github.com/craft-go/craft/internal/env"
+)
+
+// errSecond is what Join returns when another program of the rank was there before.
+var errSecond = fmt.Errorf("%w: another program of this rank has joined the job before this one, and a rank can be one program only: give each program with a zone a craft run of its own (or make them one program with several zones)", ErrControl)
+
+// connection leads to the daemon. It is two pipes: a socket that both ends poll wakes who has written when the other one
+// reads.
+type connection struct {
+	up, down *os.File
+	in       *bufio.Reader
+}
+
+func newConnection(up, down *os.File) connection {
+	return connection{up, down, bufio.NewReader(down)}
+}
+
+// connect takes the descriptors over.
+func connect() (connection, error) {
+	up, err := inheritedPipe(env.ControlUp)
+	if err != nil {
+		return connection{}, err
+	}
+	down, err := inheritedPipe(env.ControlDown)
+	return newConnection(up, down), err
+}
+
+func inheritedPipe(fd int) (*os.File, error) {
+	syscall.CloseOnExec(fd)
+	var is syscall.Stat_t
+	err := syscall.Fstat(fd, &is)
+	if err == nil && is.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		err = errors.New("not a pipe")
+	}
+	if err == nil {
+		err = syscall.SetNonblock(fd, true) // so that it has deadlines
+	}
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d is not a connection to the daemon: %w", fd, err)
+	}
+	return os.NewFile(uintptr(fd), "daemon"), nil
+}
+
+// claim makes the connection this process's own. The programs that a script starts inherit the same one, and who
+// reads from it takes what is meant for the other. False: another program has it, and goes on undisturbed if
+// nothing is read. Where nobody can claim it that is noticed by what is read.
+func (c connection) claim() bool { return proc.Claim(c.up) }
+
+func (c connection) Read(b []byte) (int, error)  { return c.in.Read(b) }
+func (c connection) Write(b []byte) (int, error) { return c.up.Write(b) }
+
+func (c connection) SetReadDeadline(t time.Time) error  { return c.down.SetReadDeadline(t) }
+func (c connection) SetWriteDeadline(t time.Time) error { return c.up.SetWriteDeadline(t) }
+
+func (c connection) Close() error { return errors.Join(c.up.Close(), c.down.Close()) }
