@@ -264,15 +264,15 @@ func (w *wire) drop(p control.Proc) {
 	delete(w.peers, p)
 	delete(w.suspected, p)
 	w.mu.Unlock()
+	if l := w.known(p); l != nil { // first: who hears by a receive that it has failed sends nothing more
+		l.end(linkGone, (*request).failedError)
+		w.forgetOut(l)
+	}
 	for _, l := range *w.ins.Load() {
 		if l.from == p {
 			l.end(true, (*request).failedError)
 			w.forgetIn(l)
 		}
-	}
-	if l := w.known(p); l != nil {
-		l.end(linkGone, (*request).failedError)
-		w.forgetOut(l)
 	}
 }
 
