@@ -33,6 +33,8 @@ func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
 		return m.messages(ctx, c)
 	case "restored":
 		return m.restored(ctx, z)
+	case "again":
+		return m.again(ctx, z)
 	case "switches":
 		m.result.Ranks = c.Size()
 		return m.switches(ctx, c)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
@@ -20,9 +21,20 @@ type config struct {
 	rounds           int
 	what             string
 	mib              int
+	again
 }
 
-var whats = []string{"recovery", "messages", "restored", "switches", "zone", "nothing", "end"} // nothing: in a zone; end: nothing at all
+// again is for -what again.
+type again struct {
+	spareRanks    int
+	restarts      int
+	node          bool
+	before, pause time.Duration
+	note          string
+	rival         string
+}
+
+var whats = []string{"recovery", "messages", "restored", "again", "switches", "zone", "nothing", "end", "byte", "sleep"} // nothing: in a zone; end: nothing at all
 
 // register adds the flags to those of the benchmark, and to those of the program that it starts.
 func (c *config) register(f *flag.FlagSet) {
@@ -31,6 +43,13 @@ func (c *config) register(f *flag.FlagSet) {
 	f.IntVar(&c.spare, "spare-nodes", 0, "with -np: virtual nodes for replacements, in addition")
 	f.IntVar(&c.rounds, "rounds", 15, "how often each thing is measured")
 	f.StringVar(&c.what, "what", "recovery", "what the program does: "+strings.Join(whats, ", "))
+	f.IntVar(&c.spareRanks, "spare-ranks", 0, "with -np: processes that wait to replace others")
+	f.IntVar(&c.restarts, "restarts", 0, "with -np: deploy the job again so often")
+	f.BoolVar(&c.node, "kill-node", false, "with -what again: kill the daemon of the last rank's node")
+	f.DurationVar(&c.before, "before", 0, "sleep in each process before its zone")
+	f.DurationVar(&c.pause, "pause", 0, "with -what again: time before each failure")
+	f.StringVar(&c.note, "note", "killed", "with -what again: file for the time of the kill")
+	f.StringVar(&c.rival, "rival", "", "with -test.bench Rivals: a command that is measured beside them, from its start to its end")
 	f.IntVar(&c.mib, "mib", 16, "with -what restored: MiB of values of each rank")
 }
 
@@ -56,17 +75,24 @@ func run(args []string, stdout io.Writer) (code int, err error) {
 	if err != nil {
 		return 2, err
 	}
-	if c.what == "end" {
+	switch c.what {
+	case "end":
 		return 0, nil
+	case "byte":
+		_, err := stdout.Write([]byte{'\n'})
+		return 0, err
+	case "sleep":
+		time.Sleep(time.Hour)
 	}
 	m := &measurement{config: c, result: &result{bytes: make(map[string]int)}}
 	return program.Job{
 		Ranks: c.np,
 		Launch: func(l *launch.Config) {
-			l.Nodes, l.SpareNodes = c.nodes, c.spare
+			l.Nodes, l.SpareNodes, l.SpareRanks, l.Restarts = c.nodes, c.spare, c.spareRanks, c.restarts
 			l.Repeats = 1000 // it is the same failure each time
 		},
 		Body: func(ctx context.Context) error {
+			time.Sleep(c.before)
 			if c.what == "zone" {
 				return m.compareZone(ctx)
 			}
