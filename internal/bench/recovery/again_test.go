@@ -19,8 +19,7 @@ const (
 	whatDetected = "  of that until rank 0 knew"
 )
 
-// again is one attempt of -what again: how long after the kill all have met, and the next failure. The time of the kill is in
-// a file, because rank 0 may be another process then.
+// again is one attempt of -what again: how long after the kill all have met, and the next failure.
 func (m *measurement) again(ctx context.Context, z *aft.Zone) error {
 	c := z.Comm()
 	if err := comm.Barrier(ctx, c); err != nil {
@@ -52,6 +51,10 @@ func (m *measurement) again(ctx context.Context, z *aft.Zone) error {
 // met is called when all have met again.
 func (m *measurement) met() error {
 	now := time.Now()
+	if m.restarts == 0 {
+		m.result.add(whatAgain, now.Sub(m.killed))
+		return nil
+	}
 	noted, err := os.ReadFile(m.note)
 	if err != nil {
 		return err
@@ -78,10 +81,12 @@ func (m *measurement) killNoted(ctx context.Context, c *comm.Comm) error {
 				return err
 			}
 		}
-		began := time.Now()
-		defer func() { m.result.add(whatDetected, time.Since(began)) }()
-		if err := os.WriteFile(m.note, strconv.AppendInt(nil, began.UnixNano(), 10), 0o600); err != nil {
-			return err
+		m.killed = time.Now()
+		defer func() { m.result.add(whatDetected, time.Since(m.killed)) }()
+		if m.restarts > 0 { // rank 0 will be another process
+			if err := os.WriteFile(m.note, strconv.AppendInt(nil, m.killed.UnixNano(), 10), 0o600); err != nil {
+				return err
+			}
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			return err
