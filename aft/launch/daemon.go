@@ -3,6 +3,7 @@ package launch
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,7 +78,11 @@ func runDaemon() int {
 	}
 	messages := bufio.NewReader(in)
 	first, err := control.ReadMessage(messages)
-	if err != nil || first.Kind != control.KindSetup {
+	switch {
+	case errors.Is(err, control.ErrVersion):
+		log.Error("the launcher and this program do not understand each other", "error", err)
+		return exitUsage
+	case err != nil || first.Kind != control.KindSetup:
 		log.Error("a daemon is started by craft run, not by hand: its standard input has to carry the job", "error", err)
 		return exitUsage
 	}
@@ -139,19 +144,17 @@ func (d *daemon) prepare() (dir string, remove func(), err error) {
 		return "", nil, err
 	}
 	ready := &control.Ready{Version: control.Version, Host: host, PID: os.Getpid()}
-	if d.setup.Version == control.Version { // else the root will say what is wrong
-		if ready.Path, err = lookUp(string(d.setup.Program), string(d.setup.Dir)); err != nil {
-			return "", nil, fmt.Errorf("host %s: %w", host, err)
-		}
-		if d.program, err = openImage(ready.Path); err != nil {
-			return "", nil, fmt.Errorf("host %s: %w", host, err)
-		}
-		if ready.Program, err = identity(ready.Path, d.setup.Hosts); err != nil {
-			return "", nil, fmt.Errorf("host %s: %w", host, err)
-		}
-		if info, err := os.Stat(string(d.setup.Dir)); err != nil || !info.IsDir() {
-			return "", nil, fmt.Errorf("host %s: there is no working directory %s", host, d.setup.Dir)
-		}
+	if ready.Path, err = lookUp(string(d.setup.Program), string(d.setup.Dir)); err != nil {
+		return "", nil, fmt.Errorf("host %s: %w", host, err)
+	}
+	if d.program, err = openImage(ready.Path); err != nil {
+		return "", nil, fmt.Errorf("host %s: %w", host, err)
+	}
+	if ready.Program, err = identity(ready.Path, d.setup.Hosts); err != nil {
+		return "", nil, fmt.Errorf("host %s: %w", host, err)
+	}
+	if info, err := os.Stat(string(d.setup.Dir)); err != nil || !info.IsDir() {
+		return "", nil, fmt.Errorf("host %s: there is no working directory %s", host, d.setup.Dir)
 	}
 	dir, remove, err = makeNodeDir(&d.setup)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestMessagesOvertakeOutput(t *testing.T) {
 	require.NoError(t, err)
 	o := newOutbox(w)
 	for p := range control.Proc(4) {
-		require.NoError(t, o.put(outputOf(p, 50_000))) // more than a pipe holds, encoded
+		require.NoError(t, o.put(outputOf(p, control.MaxOutput))) // more than a pipe holds, encoded
 		require.NoError(t, o.put(outputOf(p, 10)))
 	}
 	require.NoError(t, o.put(control.Message{Kind: control.KindBye, Bye: &control.Bye{}}))
@@ -59,7 +59,7 @@ func TestClosingDoesNotWaitForOneWhoDoesNotRead(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	o := newOutbox(w)
 	for range 5 {
-		require.NoError(t, o.put(outputOf(0, 60_000)))
+		require.NoError(t, o.put(outputOf(0, control.MaxOutput)))
 	}
 	o.close(time.Now())
 	require.NoError(t, o.put(outputOf(0, 1)), "a closed one drops it")
@@ -69,7 +69,7 @@ func TestClosingDoesNotWaitForOneWhoDoesNotRead(t *testing.T) {
 // all of it.
 func TestLargeBodiesInCommon(t *testing.T) {
 	var procs []control.Proc
-	for p := range control.Proc(20_000) { // more than a pipe holds
+	for p := range control.Proc(40_000) { // more than a pipe holds
 		procs = append(procs, p)
 	}
 	body := new(control.Body)
@@ -80,7 +80,7 @@ func TestLargeBodiesInCommon(t *testing.T) {
 		r, w, err := os.Pipe()
 		require.NoError(t, err)
 		readers[i], boxes[i] = r, newOutbox(w)
-		require.NoError(t, boxes[i].put(outputOf(1, 50_000)))
+		require.NoError(t, boxes[i].put(outputOf(1, control.MaxOutput)))
 		made.To = []control.Proc{control.Proc(i)}
 		require.NoError(t, boxes[i].putOf(body, made))
 		require.NoError(t, boxes[i].put(control.Message{Kind: control.KindStop}))

@@ -13,14 +13,14 @@ import (
 // A type that knows and does everything grows by one method at a time.
 const (
 	mostMethods = 40 // promoted ones count
-	mostFields  = 20 // of a struct that is no configuration; those of files and messages, which have tags, do not count
+	mostFields  = 20 // of a struct that is no configuration and no message; those of files, which have tags, do not count
 )
 
 func TestTypesStaySmall(t *testing.T) {
 	for dir, files := range goFiles(t, moduleRoot(t)) {
 		types := typesOf(t, files)
 		for name, is := range types {
-			if is.fields > mostFields && !isConfig(name) {
+			if is.fields > mostFields && !isConfig(name) && name != "Message" {
 				t.Errorf("%s: struct %s has %d fields (allowed: %d): those that are used together are a type of their own", dir, name, is.fields, mostFields)
 			}
 			if n := types.methods(name); n > mostMethods {

@@ -43,16 +43,16 @@ type Heir interface {
 
 // Bequest is memory that a process leaves to the one that replaces it on its node: see comm.Bequeather.
 type Bequest struct {
-	Name   string   `json:"name"`
-	Memory []Memory `json:"memory"`
+	Name   string
+	Memory []Memory
 }
 
 // Memory is where a process has memory that others of its host can map: see offheap.Address.
 type Memory struct {
-	PID   int64 `json:"pid"`
-	FD    int64 `json:"fd"`
-	Size  int64 `json:"size"`
-	Token int64 `json:"token"`
+	PID   int64
+	FD    int64
+	Size  int64
+	Token int64
 }
 
 // ZoneMarker is a session that wants to know when the body of a zone runs, because
@@ -84,10 +84,10 @@ type Place struct {
 
 // ZoneError is how zones have ended in which a body had an error.
 type ZoneError struct {
-	First int    `json:"first"` // number of the first zone, and of the last one that ended so
-	Last  int    `json:"last"`
-	Err   string `json:"err"`
-	Rank  int    `json:"rank"` // lowest rank that had an error
+	First int // number of the first zone, and of the last one that ended so
+	Last  int
+	Err   string
+	Rank  int // lowest rank that had an error
 }
 
 // SpawnPolicy is where replacements may run.
@@ -104,53 +104,53 @@ func SpawnPolicies() []SpawnPolicy { return []SpawnPolicy{Reuse, NoReuse} }
 
 // Policy is how a zone recovers.
 type Policy struct {
-	Recovery Recovery    `json:"recovery"`
-	Spawn    SpawnPolicy `json:"spawn"`
+	Recovery Recovery
+	Spawn    SpawnPolicy
 	// Synchronous: nothing is revoked at the detection, the program asks.
-	Synchronous bool `json:"synchronous,omitempty"`
+	Synchronous bool
 }
 
 // Verdict is how one process's body has ended.
 type Verdict struct {
 	// Err is the text of the body's own error; "" if there was none.
-	Err string `json:"err,omitempty"`
+	Err string
 	// Failure: the body ended because of a failed process or a revoked
 	// communicator.
-	Failure bool `json:"failure,omitempty"`
+	Failure bool
 	// Through: the body has run to its end through whatever has failed. When all
 	// say so there is no repair.
-	Through bool `json:"through,omitempty"`
+	Through bool
 }
 
 // Outcome is what the processes have agreed on at the end of a body: see comm.Outcome.
 type Outcome struct {
-	Repair  bool   `json:"repair,omitempty"`
-	Err     string `json:"err,omitempty"`
-	ErrRank int    `json:"err_rank,omitempty"`
+	Repair  bool
+	Err     string
+	ErrRank int
 }
 
 // Change is what a repair has done: see comm.Change.
 type Change struct {
-	Epoch    int          `json:"epoch"`
-	Failed   []Loss       `json:"failed"`
-	Replaced []int        `json:"replaced,omitempty"`
-	Ranks    []int        `json:"ranks"`
-	Phases   RepairPhases `json:"phases"`
+	Epoch    int
+	Failed   []Loss
+	Replaced []int
+	Ranks    []int
+	Phases   RepairPhases
 }
 
 // Loss is a process that has failed: see comm.Loss.
 type Loss struct {
-	Original int    `json:"original"`
-	Rank     int    `json:"rank"`
-	Node     int    `json:"node"`
-	Reason   string `json:"reason"`
-	Evicted  bool   `json:"evicted,omitempty"`
+	Original int
+	Rank     int
+	Node     int
+	Reason   string
+	Evicted  bool
 }
 
 // RepairPhases are the times of the phases of a repair, as the one who decides
 // about it has measured them (CRAFT paper, breakdown of the recovery).
 type RepairPhases struct {
-	Gather  time.Duration `json:"gather"`  // until all survivors had come
-	Spawn   time.Duration `json:"spawn"`   // until all replacements were started
-	Connect time.Duration `json:"connect"` // until all replacements had reported
+	Gather  time.Duration // until all survivors had come
+	Spawn   time.Duration // until all replacements were started
+	Connect time.Duration // until all replacements had reported
 }

@@ -1,67 +1,117 @@
 package control
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // MaxMessage is how long an encoded message may be, in bytes.
 const MaxMessage = 16 << 20
 
-// ErrMessage is returned for bytes that are no message of the control plane, and
-// for a message that must not be sent.
-var ErrMessage = errors.New("invalid control message")
+var (
+	// ErrMessage is returned for bytes that are no message of the control plane, and
+	// for a message that must not be sent.
+	ErrMessage = errors.New("invalid control message")
+	// ErrVersion is an ErrMessage: a message of another version of the protocol.
+	ErrVersion = errors.New("of another version")
+)
 
-// usual is how long most messages are at most, for which memory is taken at once.
-const usual = 64 << 10
+const (
+	lengthBytes = 4
+	// lineEnd ends each message: an agent that passes on whole lines, as srun does, passes on whole messages.
+	lineEnd = '\n'
+	// usual is how long most messages are at most, for which memory is taken at once, and small those of which
+	// there are many.
+	usual, small = 64 << 10, 128
+)
 
-// WriteMessage writes m with one call of Write: its length in 4 bytes, big
-// endian, and then the message as JSON, which a newline belongs to: an agent that
-// passes on whole lines, as srun does, passes on whole messages.
+// WriteMessage writes m with one call of Write: its length in 4 bytes, big endian, and then the message as
+// describe.go says, and a newline, which belong to the length.
 func WriteMessage(w io.Writer, m Message) error {
-	if err := m.Validate(); err != nil {
+	frame, err := encode(m)
+	if err != nil {
 		return err
 	}
-	framed := bytes.NewBuffer(make([]byte, 4))
-	if err := json.NewEncoder(framed).Encode(m); err != nil { // with the newline
-		return fmt.Errorf("%w: %w", ErrMessage, err)
-	}
-	length := framed.Len() - 4
-	if length > MaxMessage {
-		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed", ErrMessage, m.Kind, length, MaxMessage)
-	}
-	binary.BigEndian.PutUint32(framed.Bytes(), uint32(length))
-	_, err := w.Write(framed.Bytes())
+	_, err = w.Write(frame)
 	return err
+}
+
+// encode is m as WriteMessage writes it.
+func encode(m Message) ([]byte, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	c := &coder{data: make([]byte, lengthBytes, small)}
+	addressFields(c, &m)
+	contentFields(c, &m)
+	c.data = append(c.data, lineEnd)
+	return c.data, cmp.Or(c.err, seal(m.Kind, c.data, 0))
+}
+
+// seal enters the length of a message into its head, behind which rest bytes follow.
+func seal(kind Kind, head []byte, rest int) error {
+	length := len(head) - lengthBytes + rest
+	if length > MaxMessage {
+		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed", ErrMessage, kind, length, MaxMessage)
+	}
+	binary.BigEndian.PutUint32(head, uint32(length))
+	return nil
 }
 
 // ReadMessage reads one message. It returns io.EOF when r ends before a message,
 // io.ErrUnexpectedEOF when it ends within one, and ErrMessage when what it reads
 // is none; then nothing more can be read from r. r is best buffered.
 func ReadMessage(r io.Reader) (Message, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	head := make([]byte, lengthBytes, small)
+	if _, err := io.ReadFull(r, head); err != nil {
 		return Message{}, err
 	}
-	length := binary.BigEndian.Uint32(head[:])
+	length := binary.BigEndian.Uint32(head)
 	if length == 0 || length > MaxMessage {
 		return Message{}, fmt.Errorf("%w: length %d, allowed are 1 to %d", ErrMessage, length, MaxMessage)
 	}
-	var body bytes.Buffer // grows with what has come: a false length alone takes no memory
-	body.Grow(min(int(length), usual) + bytes.MinRead)
-	if _, err := io.CopyN(&body, r, int64(length)); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+	body, err := readBody(r, head[:0], int(length))
+	if err != nil {
 		return Message{}, err
 	}
-	var m Message
-	if err := json.Unmarshal(body.Bytes(), &m); err != nil {
-		return Message{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	m, err := decode(body)
+	if err != nil {
+		return Message{}, err
 	}
 	return m, m.Validate()
+}
+
+// readBody reads into a buffer that grows with what has come: a false length alone takes no memory.
+func readBody(r io.Reader, body []byte, length int) ([]byte, error) {
+	for len(body) < length {
+		have := len(body)
+		body = slices.Grow(body, min(length-have, max(usual, have)))
+		body = body[:min(length, cap(body))]
+		if _, err := io.ReadFull(r, body[have:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// decode takes a message from all of its bytes.
+func decode(body []byte) (m Message, err error) {
+	last := len(body) - 1
+	if body[last] != lineEnd {
+		return Message{}, fmt.Errorf("%w: it does not end with a newline", ErrMessage)
+	}
+	c := &coder{reading: true, data: body[:last]}
+	addressFields(c, &m)
+	contentFields(c, &m)
+	if len(c.data) > 0 {
+		c.fail("%d bytes are left over", len(c.data))
+	}
+	return m, c.err
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +43,7 @@ func TestMessagesTravel(t *testing.T) {
 	var b bytes.Buffer
 	for _, m := range samples() {
 		require.NoError(t, WriteMessage(&b, m))
-		require.True(t, bytes.HasSuffix(b.Bytes(), []byte("}\n")), "who passes on whole lines passes on whole messages")
+		require.True(t, bytes.HasSuffix(b.Bytes(), []byte("\n")), "who passes on whole lines passes on whole messages")
 	}
 	for _, m := range samples() {
 		got, err := ReadMessage(&b)
@@ -51,42 +54,117 @@ func TestMessagesTravel(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-func framed(body string) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+// framed is the frame of a message that need not be valid.
+func framed(t testing.TB, m Message) []byte {
+	c := &coder{data: make([]byte, lengthBytes)}
+	addressFields(c, &m)
+	contentFields(c, &m)
+	require.NoError(t, c.err)
+	c.data = append(c.data, lineEnd)
+	require.NoError(t, seal(m.Kind, c.data, 0))
+	return c.data
 }
 
-func TestWrongMessages(t *testing.T) {
-	for _, body := range []string{
-		``, `x`, `{}`, `{"kind":"nonsense"}`, `{"kind":"hello"}`, `{"kind":"join"}`, `{"kind":"join","joins":[{"op":"x"}]}`,
-		`{"kind":"made","made":{}}`, `{"kind":"made","made":{"op":"shrink","new":{"id":0,"procs":[1]}}}`,
-		`{"kind":"made","made":{"op":"shrink","new":{"id":2,"procs":[1,1]}}}`,
-		`{"kind":"made","made":{"op":"repair","new":{"id":2,"procs":[1]},"change":{"ranks":[1]}}}`,
-		`{"kind":"made","made":{"op":"repair","change":{"ranks":[0]}}}`,
-		`{"kind":"made","made":{"new":{"id":2,"procs":[1]},"stops":[9]}}`,
-		`{"kind":"signal","signal":{"number":0}}`, `{"kind":"signal","signal":{"number":65}}`,
-		`{"kind":"output","output":{"stream":3,"data":"eA=="}}`, `{"kind":"credit","credit":-1}`, `{"kind":"credit"}`,
-		`{"kind":"setup","setup":{"size":0}}`, `{"kind":"setup","setup":{"size":1,"node":-1}}`,
-		`{"kind":"setup","setup":{"size":1,"timing":{"lease":-1}}}`, `{"kind":"start","start":[{"original":-2}]}`,
-		`{"kind":"start"}`, `{"kind":"failed"}`, `{"kind":"peers"}`, `{"kind":"peers","peers":[{"node":-1}]}`,
-		`{"kind":"exit","exits":[{"code":-2}]}`, `{"kind":"exit","exits":[{"signal":-2}]}`, `{"kind":"started"}`,
-		`{"kind":"hello","hello":{"proc":-1}}`, `{"kind":"join","joins":[{"op":"spawn","seq":1152921504606846976,"missing":[-1]}]}`,
-		`{"kind":"join","joins":[{"op":"spawn","seq":3}]}`,
-	} {
-		_, err := ReadMessage(bytes.NewReader(framed(body)))
-		require.ErrorIs(t, err, ErrMessage, body)
+// body is what stands between the length of a frame and its newline.
+func body(frame []byte) []byte { return frame[lengthBytes : len(frame)-1] }
+
+// frameOf is the frame of any bytes.
+func frameOf(body []byte) []byte {
+	return append(append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+1)), body...), lineEnd)
+}
+
+func TestInvalidMessages(t *testing.T) {
+	world := func(procs ...Proc) *Group { return &Group{ID: 2, Procs: procs} }
+	setup := func(change func(*Setup)) Message {
+		s := &Setup{Size: 1}
+		change(s)
+		return Message{Kind: KindSetup, Setup: s}
 	}
-	require.ErrorIs(t, WriteMessage(io.Discard, Message{Kind: KindHello}), ErrMessage)
-	big := Message{Kind: KindError, Error: &Error{Text: string(make([]byte, maxString+1))}}
-	require.ErrorIs(t, WriteMessage(io.Discard, big), ErrMessage)
-	peers := Message{Kind: KindPeers, Peers: make([]Peer, 400)}
+	for _, m := range []Message{
+		{Kind: KindHello}, {Kind: KindJoin}, {Kind: KindJoin, Joins: []Join{{}}},
+		{Kind: KindJoin, Joins: []Join{{Op: OpSpawn, Seq: 3}}},
+		{Kind: KindJoin, Joins: []Join{{Op: OpSpawn, Seq: OfLiving.Seq(0), Missing: []Original{-1}}}},
+		{Kind: KindMade}, {Kind: KindMade, Made: &Made{}},
+		{Kind: KindMade, Made: &Made{Op: OpShrink, New: &Group{Procs: []Proc{1}}}},
+		{Kind: KindMade, Made: &Made{Op: OpShrink, New: world()}},
+		{Kind: KindMade, Made: &Made{Op: OpShrink, New: world(1, 1)}},
+		{Kind: KindMade, Made: &Made{Op: OpRepair, New: world(1), Change: &driver.Change{Ranks: []int{1}}}},
+		{Kind: KindMade, Made: &Made{Op: OpRepair, Change: &driver.Change{Ranks: []int{0}}}},
+		{Kind: KindMade, Made: &Made{New: world(1), Stops: []int{9}}},
+		{Kind: KindSignal, Signal: &Signal{}}, {Kind: KindSignal, Signal: &Signal{Number: 65}},
+		{Kind: KindOutput, Output: &Output{Stream: 3, Data: []byte("x")}}, {Kind: KindOutput, Output: &Output{Stream: 1}},
+		{Kind: KindCredit, Credit: -1}, {Kind: KindCredit},
+		setup(func(s *Setup) { s.Size = 0 }), setup(func(s *Setup) { s.Node = -1 }), setup(func(s *Setup) { s.Timing.Lease = -1 }),
+		{Kind: KindStart, Start: []Start{{Original: -2}}}, {Kind: KindStart}, {Kind: KindStarted},
+		{Kind: KindFailed}, {Kind: KindPeers}, {Kind: KindPeers, Peers: []Peer{{Node: -1}}},
+		{Kind: KindExit, Exits: []Exit{{Code: -2}}}, {Kind: KindExit, Exits: []Exit{{Signal: -2}}},
+		{Kind: KindStop, To: make([]Proc, MaxProcs+1)},
+	} {
+		_, err := ReadMessage(bytes.NewReader(framed(t, m)))
+		require.ErrorIs(t, err, ErrMessage, "%+v", m)
+		require.ErrorIs(t, WriteMessage(io.Discard, m), ErrMessage, "%+v", m)
+	}
+	for _, m := range []Message{
+		{Kind: "nonsense"},
+		{Kind: KindJoin, Joins: []Join{{Op: "nonsense"}}},
+		{Kind: KindMade, Made: &Made{Op: "nonsense"}},
+		{Kind: KindError, Error: &Error{Text: string(make([]byte, maxString+1))}},
+	} {
+		require.ErrorIs(t, WriteMessage(io.Discard, m), ErrMessage)
+	}
+	peers := Message{Kind: KindPeers, Peers: make([]Peer, 17)}
 	for i := range peers.Peers {
-		peers.Peers[i].Address = string(make([]byte, 10_000)) // 6 bytes each as JSON
+		peers.Peers[i].Address = string(make([]byte, maxString))
 	}
 	require.ErrorIs(t, WriteMessage(io.Discard, peers), ErrMessage)
 }
 
+// TestDamagedMessages: no byte of a message can be missing or too many, and what names nothing is refused.
+func TestDamagedMessages(t *testing.T) {
+	hello := body(framed(t, Message{Kind: KindHello, Hello: &Hello{Proc: 300, Address: "@x"}}))
+	const version, kind, to, number, proc = 0, 1, 2, 3, 4
+	damaged := map[string][]byte{
+		"nothing":          nil,
+		"JSON":             []byte(`{"kind":"stop"}`),
+		"unknown kind":     damage(hello, kind, byte(len(kinds))),
+		"unknown field":    damage(hello, number, 100),
+		"count":            damage(hello, to, 200),
+		"process":          slices.Concat(hello[:proc], []byte{255, 255, 255, 255, 31}, hello[proc+2:]),
+		"endless number":   slices.Concat(hello[:proc], bytes.Repeat([]byte{255}, 11), hello[proc+2:]),
+		"one byte more":    append(bytes.Clone(hello), 0),
+		"a field twice":    append(bytes.Clone(hello), hello[number:]...),
+		"length of a text": damage(hello, len(hello)-1, 1),
+		"bool": append(body(framed(t, Message{Kind: KindStop})), body(framed(t, Message{
+			Kind: KindRevoke, Revoke: &Revoke{Comm: 1},
+		}))[number:]...),
+	}
+	damaged["bool"][len(damaged["bool"])-1] = 2
+	for n := range hello {
+		damaged[fmt.Sprintf("cut at %d", n)] = hello[:n]
+	}
+	for what, body := range damaged {
+		_, err := ReadMessage(bytes.NewReader(frameOf(body)))
+		require.ErrorIs(t, err, ErrMessage, what)
+	}
+	whole := frameOf(hello)
+	_, err := ReadMessage(bytes.NewReader(whole))
+	require.NoError(t, err)
+	_, err = ReadMessage(bytes.NewReader(damage(whole, len(whole)-1, ' ')))
+	require.ErrorIs(t, err, ErrMessage, "no newline")
+	_, err = ReadMessage(bytes.NewReader(frameOf(damage(hello, version, Version+1))))
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, "build both from the same release")
+}
+
+// damage is a copy with another byte.
+func damage(data []byte, at int, b byte) []byte {
+	data = bytes.Clone(data)
+	data[at] = b
+	return data
+}
+
 func TestCutMessages(t *testing.T) {
-	whole := framed(`{"kind":"stop"}`)
+	whole := framed(t, Message{Kind: KindStop})
 	for n := 1; n < len(whole); n++ {
 		_, err := ReadMessage(bytes.NewReader(whole[:n]))
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%d bytes", n)
@@ -105,6 +183,41 @@ func TestFalseLengthTakesNoMemory(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*1<<20))
 	_, err := ReadMessage(bytes.NewReader(binary.BigEndian.AppendUint32(nil, MaxMessage+1)))
 	require.ErrorIs(t, err, ErrMessage)
+}
+
+// TestFalseCountTakesNoMemory: neither does a false count of what is in a message, and the smallest elements of a
+// right one take a small multiple of their bytes.
+func TestFalseCountTakesNoMemory(t *testing.T) {
+	const n = 1 << 20
+	zeros := make([]byte, n)
+	stop := body(framed(t, Message{Kind: KindStop}))
+	field := func(number byte, count uint64) []byte {
+		return frameOf(append(binary.AppendUvarint(append(bytes.Clone(stop), number), count), zeros...))
+	}
+	env := framed(t, Message{Kind: KindSetup, Setup: &Setup{Size: 1, Env: make([]osstring.String, n)}})
+	for what, frame := range map[string][]byte{
+		"joins": field(4, n), "exits": field(9, n), "peers": field(16, n), "failed": field(18, n), "failed, too many": field(18, n+1), "bequests": field(26, n),
+		"too many": field(16, n+1), "right": env,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = ReadMessage(bytes.NewReader(frame))
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(80*n), what)
+	}
+}
+
+// TestAllocations stands for the time that a pulse takes, which each rank and each daemon sends twice a second: the
+// frame and the coder; the frame, the coder and the pulse.
+func TestAllocations(t *testing.T) {
+	m := Message{Kind: KindPulse, Pulse: &Pulse{Seq: 1 << 40, Zone: 3, Step: 1 << 50, Left: time.Minute}}
+	frame := framed(t, m)
+	in := bytes.NewReader(frame)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = WriteMessage(io.Discard, m) }), 2.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		in.Reset(frame)
+		_, _ = ReadMessage(in)
+	}), 3.0)
 }
 
 func FuzzReadMessage(f *testing.F) {
@@ -126,6 +239,7 @@ func FuzzReadMessage(f *testing.F) {
 		written := bytes.Clone(b.Bytes())
 		again, err := ReadMessage(&b)
 		require.NoError(t, err)
+		require.Equal(t, m, again)
 		require.NoError(t, WriteMessage(&c, again))
 		require.Equal(t, written, c.Bytes())
 	})
@@ -133,11 +247,15 @@ func FuzzReadMessage(f *testing.F) {
 
 // FuzzMachines: no message makes the machines panic.
 func FuzzMachines(f *testing.F) {
-	f.Add([]byte(`{"kind":"join","joins":[{"proc":1,"comm":1,"seq":1152921504606846976,"op":"spawn","missing":[0]}]}`))
-	f.Add([]byte(`{"kind":"exit","exits":[{"proc":1,"signal":9}]}`))
-	f.Add([]byte(`{"kind":"made","to":[4],"made":{"op":"shrink","new":{"id":2,"procs":[4]}}}`))
+	for _, m := range []Message{
+		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 1, Seq: OfLiving.Seq(0), Op: OpSpawn, Missing: []Original{0}}}},
+		{Kind: KindExit, Exits: []Exit{{Proc: 1, Signal: 9}}},
+		{Kind: KindMade, To: []Proc{4}, Made: &Made{Op: OpShrink, New: &Group{ID: 2, Procs: []Proc{4}}}},
+	} {
+		f.Add(body(framed(f, m)))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m, err := ReadMessage(bytes.NewReader(framed(string(body))))
+		m, err := ReadMessage(bytes.NewReader(frameOf(body)))
 		if err != nil {
 			return
 		}

@@ -27,6 +27,14 @@
 // processes; the world is the one that all ranks of the job are in: number 1, and
 // after a repair the one that the repair has made.
 //
+// # Messages
+//
+//	length, 4 bytes | version, kind, to | fields, each behind its number | newline
+//	                |                   | one copy for all (Body)        |
+//
+// They are validated by who sends them and by who gets them (validate.go). What types are made of is described once for
+// both directions (coder.go, describe.go); a change of it is another Version.
+//
 // # Invariants
 //
 //   - Nobody is called failed who may still run: the exit of a process was seen,

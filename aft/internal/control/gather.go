@@ -7,8 +7,7 @@ import (
 )
 
 // joinsAtOnce is how many parts go into one message: each may have an error's text of
-// LongestError bytes, which JSON may make six times as long, and all of them must not be
-// longer than MaxMessage.
+// LongestError bytes, and all of them must not be longer than MaxMessage.
 const joinsAtOnce = 128
 
 // heldJoins are the parts of processes of the node in one operation. They travel

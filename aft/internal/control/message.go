@@ -8,8 +8,8 @@ import (
 )
 
 // Version is the version of the protocol; root, daemons and ranks must have the
-// same. It grows with every change of a message.
-const Version = 12
+// same. It grows with every change of a message, which begins with it.
+const Version = 13
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -70,57 +70,57 @@ const (
 // belongs to it (KindFailed has three, Failed, Left and Away, and so has the KindSetup of a rank,
 // Setup and Start).
 type Message struct {
-	Kind Kind `json:"kind"`
+	Kind Kind
 	// To are the processes that a message from the root is for; empty: all of
 	// the node. The daemon passes it on without To.
-	To []Proc `json:"to,omitempty"`
+	To []Proc
 
-	Ready   *Ready   `json:"ready,omitempty"`
-	Hello   *Hello   `json:"hello,omitempty"`
-	Begin   *Begin   `json:"begin,omitempty"`
-	Joins   []Join   `json:"joins,omitempty"`
-	Revoke  *Revoke  `json:"revoke,omitempty"`
-	Free    *Free    `json:"free,omitempty"`
-	Suspect *Suspect `json:"suspect,omitempty"`
-	Bye     *Bye     `json:"bye,omitempty"`
-	Exits   []Exit   `json:"exits,omitempty"`
-	Pulse   *Pulse   `json:"pulse,omitempty"`
-	Output  *Output  `json:"output,omitempty"`
-	Credit  int      `json:"credit,omitempty"` // bytes
-	Error   *Error   `json:"error,omitempty"`
-	Setup   *Setup   `json:"setup,omitempty"`
-	Start   []Start  `json:"start,omitempty"`
-	Peers   []Peer   `json:"peers,omitempty"`
-	Made    *Made    `json:"made,omitempty"`
-	Failed  []Proc   `json:"failed,omitempty"`
-	Left    []Proc   `json:"left,omitempty"` // with KindFailed: have ended normally
-	Away    []Proc   `json:"away,omitempty"` // with KindFailed: their bodies have returned, and wait for the end of the zone
-	Started []Proc   `json:"started,omitempty"`
+	Ready   *Ready
+	Hello   *Hello
+	Begin   *Begin
+	Joins   []Join
+	Revoke  *Revoke
+	Free    *Free
+	Suspect *Suspect
+	Bye     *Bye
+	Exits   []Exit
+	Pulse   *Pulse
+	Output  *Output
+	Credit  int // bytes
+	Error   *Error
+	Setup   *Setup
+	Start   []Start
+	Peers   []Peer
+	Made    *Made
+	Failed  []Proc
+	Left    []Proc // with KindFailed: have ended normally
+	Away    []Proc // with KindFailed: their bodies have returned, and wait for the end of the zone
+	Started []Proc
 	// Outlived are scripts that go on when the program has ended that they have started.
-	Outlived []Proc  `json:"outlived,omitempty"`
-	Signal   *Signal `json:"signal,omitempty"`
-	Stack    *Stack  `json:"stack,omitempty"`
+	Outlived []Proc
+	Signal   *Signal
+	Stack    *Stack
 
-	Inherit  *Inherit         `json:"inherit,omitempty"`
-	Bequests []driver.Bequest `json:"bequests,omitempty"`
+	Inherit  *Inherit
+	Bequests []driver.Bequest
 }
 
 // Ready is a daemon's first message.
 type Ready struct {
-	Version int    `json:"version"`
-	Host    string `json:"host"`
-	PID     int    `json:"pid"`
+	Version int
+	Host    string
+	PID     int
 	// Program identifies the program's file, to find different ones on the nodes.
-	Program string `json:"program"`
-	Path    string `json:"path"` // of the program, as the node has found it
+	Program string
+	Path    string // of the program, as the node has found it
 }
 
 // Hello is a rank's first message.
 type Hello struct {
-	Proc    Proc   `json:"proc"`
-	Version int    `json:"version"`
-	Address string `json:"address"` // for processes of the same host
-	TCP     string `json:"tcp"`     // for those of other hosts; "" if there are none
+	Proc    Proc
+	Version int
+	Address string // for processes of the same host
+	TCP     string // for those of other hosts; "" if there are none
 }
 
 // Op is a collective operation that the root decides.
@@ -165,109 +165,109 @@ func (c Class) Seq(n uint64) uint64 { return uint64(c)<<60 + n }
 // the operations on it alike, those of each class from class<<60: so Seq tells the class too, and
 // a process that leaves the one kind out does not get out of step in the other.
 type Join struct {
-	Proc Proc   `json:"proc"`
-	Comm CommID `json:"comm"`
-	Seq  uint64 `json:"seq"`
-	Op   Op     `json:"op"`
+	Proc Proc
+	Comm CommID
+	Seq  uint64
+	Op   Op
 
-	Flags        uint64          `json:"flags,omitempty"`        // agree
-	Acknowledged []Proc          `json:"acknowledged,omitempty"` // agree
-	Color        int             `json:"color,omitempty"`        // split
-	Key          int             `json:"key,omitempty"`          // split
-	Lasting      bool            `json:"lasting,omitempty"`      // shrink, split
-	Missing      []Original      `json:"missing,omitempty"`      // spawn
-	InZone       bool            `json:"in_zone,omitempty"`      // shrink, spawn: called by the body of a zone
-	Policy       *driver.Policy  `json:"policy,omitempty"`       // repair
-	Verdict      *driver.Verdict `json:"verdict,omitempty"`      // end
-	Step         int64           `json:"step,omitempty"`         // repair, end: how far the program is in this zone; NoStep: unknown
+	Flags        uint64          // agree
+	Acknowledged []Proc          // agree
+	Color        int             // split
+	Key          int             // split
+	Lasting      bool            // shrink, split
+	Missing      []Original      // spawn
+	InZone       bool            // shrink, spawn: called by the body of a zone
+	Policy       *driver.Policy  // repair
+	Verdict      *driver.Verdict // end
+	Step         int64           // repair, end: how far the program is in this zone; NoStep: unknown
 }
 
 // Made is the outcome of a collective operation for some of its processes, or
 // (Op is "") the first communicator of processes that have just been started.
 type Made struct {
-	Comm CommID `json:"comm,omitempty"`
-	Seq  uint64 `json:"seq,omitempty"`
-	Op   Op     `json:"op,omitempty"`
+	Comm CommID
+	Seq  uint64
+	Op   Op
 
-	Flags    uint64          `json:"flags,omitempty"`
-	Failed   []Proc          `json:"failed,omitempty"`   // why it failed, or what agree reports
-	Revoked  bool            `json:"revoked,omitempty"`  // it failed because not all will take part any more
-	Returned []Proc          `json:"returned,omitempty"` // with Revoked: only because their bodies have returned
-	Err      string          `json:"err,omitempty"`      // another reason why it failed, at all
-	New      *Group          `json:"new,omitempty"`      // the communicator made
-	Change   *driver.Change  `json:"change,omitempty"`   // repair
-	Outcome  *driver.Outcome `json:"outcome,omitempty"`
+	Flags    uint64
+	Failed   []Proc         // why it failed, or what agree reports
+	Revoked  bool           // it failed because not all will take part any more
+	Returned []Proc         // with Revoked: only because their bodies have returned
+	Err      string         // another reason why it failed, at all
+	New      *Group         // the communicator made
+	Change   *driver.Change // repair
+	Outcome  *driver.Outcome
 	// Epoch, Zone and ZoneErrors are those of the job, for processes that have just been
 	// started; Stops are the signals that have asked for the end not long ago, which the
 	// daemon gives them.
-	Epoch       int                `json:"epoch,omitempty"`
-	Zone        int                `json:"zone,omitempty"`
-	ZoneErrors  []driver.ZoneError `json:"zone_errors,omitempty"`
-	Replacement bool               `json:"replacement,omitempty"`
-	Stops       []int              `json:"stops,omitempty"`
+	Epoch       int
+	Zone        int
+	ZoneErrors  []driver.ZoneError
+	Replacement bool
+	Stops       []int
 }
 
 // Group is a communicator: its number and its processes in the order of their ranks.
 type Group struct {
-	ID      CommID `json:"id"`
-	Procs   []Proc `json:"procs"`
-	Lasting bool   `json:"lasting,omitempty"` // see driver.Options
+	ID      CommID
+	Procs   []Proc
+	Lasting bool // see driver.Options
 }
 
 // Revoke names a communicator; with Derived, all that were made of it too.
 type Revoke struct {
-	Comm    CommID `json:"comm"`
-	Derived bool   `json:"derived,omitempty"`
+	Comm    CommID
+	Derived bool
 }
 
 // Suspect names a process that can no longer be reached. A rank that has lost its
 // lease, or is evicted, names itself to its daemon before it ends itself.
 type Suspect struct {
-	Proc Proc   `json:"proc"`
-	Why  string `json:"why"`
-	Cut  bool   `json:"cut,omitempty"` // its host does not answer
-	By   Proc   `json:"by,omitempty"`  // who says so; the daemon fills it in
+	Proc Proc
+	Why  string
+	Cut  bool // its host does not answer
+	By   Proc // who says so; the daemon fills it in
 	// Evicted: it names itself because its body is in the way of a roll-back.
-	Evicted bool `json:"evicted,omitempty"`
+	Evicted bool
 }
 
 // Inherit says who gets what a process has left; From itself: nobody does.
 type Inherit struct {
-	From Proc `json:"from"`
-	To   Proc `json:"to"`
+	From Proc
+	To   Proc
 }
 
 // Free says that a process has given a communicator back.
 type Free struct {
-	Proc Proc   `json:"proc"`
-	Comm CommID `json:"comm"`
+	Proc Proc
+	Comm CommID
 }
 
 // Begin says that a zone runs: until it has ended no exit is the end of the program.
 type Begin struct {
-	Proc   Proc           `json:"proc"`
-	Policy *driver.Policy `json:"policy,omitempty"` // what the zone recovers with
+	Proc   Proc
+	Policy *driver.Policy // what the zone recovers with
 }
 
 // Bye is a rank's last message.
 type Bye struct {
-	Proc Proc `json:"proc"`
+	Proc Proc
 }
 
 // Exit says how a process has ended.
 type Exit struct {
-	Proc   Proc   `json:"proc"`
-	Code   int    `json:"code"`             // exit code; -1: by a signal, or it could not be started
-	Signal int    `json:"signal,omitempty"` // 0: not by a signal
-	Why    string `json:"why,omitempty"`    // such as "signal: killed (no sign of life for 5s)"
-	Panic  string `json:"panic,omitempty"`  // what a Go program has said when it panicked
-	Fenced bool   `json:"fenced,omitempty"` // killed by the launcher: it was silent or in doubt
+	Proc   Proc
+	Code   int    // exit code; -1: by a signal, or it could not be started
+	Signal int    // 0: not by a signal
+	Why    string // such as "signal: killed (no sign of life for 5s)"
+	Panic  string // what a Go program has said when it panicked
+	Fenced bool   // killed by the launcher: it was silent or in doubt
 	// Evicted: with Fenced, its body was in the way of a roll-back.
-	Evicted bool  `json:"evicted,omitempty"`
-	Zone    int   `json:"zone,omitempty"` // in which the last step was reported
-	Step    int64 `json:"step,omitempty"` // last step that it reported; NoStep: none
+	Evicted bool
+	Zone    int   // in which the last step was reported
+	Step    int64 // last step that it reported; NoStep: none
 	// Ago: it had ended so long before this was told, as what it had started went on.
-	Ago time.Duration `json:"ago,omitempty"`
+	Ago time.Duration
 }
 
 // Pulse is a sign of life upwards, which is answered at once downwards with the same number: see
@@ -276,95 +276,95 @@ type Exit struct {
 // Timing.Lease. A daemon says in turn how long its lease may still be, with the answers that are on
 // their way: not before that has ended may the root think that it has.
 type Pulse struct {
-	Seq  uint64        `json:"seq"`
-	Zone int           `json:"zone,omitempty"` // of a rank, as Step is
-	Step int64         `json:"step,omitempty"` // of a rank; NoStep: it has reported none
-	Left time.Duration `json:"left,omitempty"` // of the lease
+	Seq  uint64
+	Zone int           // of a rank, as Step is
+	Step int64         // of a rank; NoStep: it has reported none
+	Left time.Duration // of the lease
 }
 
 // Output are whole lines (or a last unfinished one, or a piece of one that is
 // too long) that a rank has written.
 type Output struct {
-	Proc   Proc   `json:"proc"`
-	Stream int    `json:"stream"` // 1, 2
-	Data   []byte `json:"data"`
+	Proc   Proc
+	Stream int // 1, 2
+	Data   []byte
 }
 
 // Stack is where a process is: the stack of the goroutine that runs the body.
 type Stack struct {
-	Proc Proc   `json:"proc"`
-	Text string `json:"text,omitempty"` // upwards, as Go prints it
+	Proc Proc
+	Text string // upwards, as Go prints it
 }
 
 // Error says what a daemon cannot do.
 type Error struct {
-	Text string `json:"text"`
+	Text string
 	// Ends: because of that it ends.
-	Ends bool `json:"ends,omitempty"`
+	Ends bool
 }
 
 // Setup is the job as a daemon needs it. It is the first message to a daemon.
 type Setup struct {
-	Version int               `json:"version"`
-	Job     string            `json:"job"`    // name of the job, random
-	Secret  []byte            `json:"secret"` // of the job
-	Node    Node              `json:"node"`
-	Program osstring.String   `json:"program"`
-	Args    []osstring.String `json:"args"`
-	Dir     osstring.String   `json:"dir"` // working directory
-	Env     []osstring.String `json:"env"` // added to the daemon's
-	Size    int               `json:"size"`
-	Hosts   int               `json:"hosts"`   // number of different hosts; 1: no TCP between ranks
-	Address string            `json:"address"` // of this host, as other hosts reach it
+	Version int
+	Job     string // name of the job, random
+	Secret  []byte // of the job
+	Node    Node
+	Program osstring.String
+	Args    []osstring.String
+	Dir     osstring.String   // working directory
+	Env     []osstring.String // added to the daemon's
+	Size    int
+	Hosts   int    // number of different hosts; 1: no TCP between ranks
+	Address string // of this host, as other hosts reach it
 	// NodePath is the directory of the node's own storage; "": a temporary one.
-	NodePath osstring.String `json:"node_path"`
-	Timing   Timing          `json:"timing"`
+	NodePath osstring.String
+	Timing   Timing
 	// Remote: the root is on another host, or may be. While this one sleeps, time
 	// goes on there.
-	Remote bool `json:"remote,omitempty"`
+	Remote bool
 }
 
 // Timing says how silence is judged.
 type Timing struct {
 	// Period is the time between two signs of life.
-	Period time.Duration `json:"period"`
+	Period time.Duration
 	// Lease is the time of silence after which a process or a node is fenced: a
 	// daemon that has not heard the root for so long kills its ranks, a rank
 	// that has not heard its daemon ends itself.
-	Lease time.Duration `json:"lease"`
+	Lease time.Duration
 	// Margin is what the root waits in addition before it declares a silent
 	// node dead.
-	Margin time.Duration `json:"margin"`
+	Margin time.Duration
 	// Start is how long daemons may take to report, and the lease of a node until
 	// the first world is made, if it is longer than Lease: where much is started at
 	// once nobody gets much time. 0: they may take for ever, with the usual lease.
-	Start time.Duration `json:"start,omitempty"`
+	Start time.Duration
 	// Repair is how long a repair waits for processes that are alive but do not
 	// come; then they are fenced.
-	Repair time.Duration `json:"repair"`
+	Repair time.Duration
 }
 
 // Start is a process to be started. Of a spare rank Original is Asleep: Peers tell it what it stands for, and
 // then Made of its first communicator.
 type Start struct {
-	Proc     Proc     `json:"proc"`
-	Original Original `json:"original"`
-	Epoch    int      `json:"epoch"`
+	Proc     Proc
+	Original Original
+	Epoch    int
 }
 
 // Peer says where a process can be reached.
 type Peer struct {
-	Proc     Proc     `json:"proc"`
-	Original Original `json:"original"`
-	Node     Node     `json:"node"`
-	Host     string   `json:"host"`
-	Address  string   `json:"address"`
-	TCP      string   `json:"tcp,omitempty"`
+	Proc     Proc
+	Original Original
+	Node     Node
+	Host     string
+	Address  string
+	TCP      string
 }
 
 // Signal is a signal for processes, or for all of the node if there are none.
 type Signal struct {
-	Number int    `json:"number"`
-	Procs  []Proc `json:"procs,omitempty"`
-	Why    string `json:"why,omitempty"` // for the report of a process that it kills
+	Number int
+	Procs  []Proc
+	Why    string // for the report of a process that it kills
 }

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -77,4 +78,22 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	require.Equal(t, control.KindHello, m.Kind)
 	require.Equal(t, control.Proc(7), m.Hello.Proc)
 	require.Equal(t, third.cmd.Process.Pid, proc.Claimant(mine))
+}
+
+// TestAnotherVersion: a program that was built from another release than its daemon says so.
+func TestAnotherVersion(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	mine, theirs := os.NewFile(uintptr(pair[0]), "rank"), os.NewFile(uintptr(pair[1]), "daemon")
+	defer mine.Close()
+	var setup bytes.Buffer
+	require.NoError(t, control.WriteMessage(&setup, control.Message{Kind: control.KindSetup, Setup: &control.Setup{Size: 1}}))
+	setup.Bytes()[4]++ // behind the length
+	ended := make(chan *contender, 1)
+	contend(t, theirs, ended)
+	require.NoError(t, theirs.Close())
+	_, err = mine.Write(setup.Bytes())
+	require.NoError(t, err)
+	require.Contains(t, (<-ended).stderr.String(), fmt.Sprintf(
+		"it is version %d, this program has version %d: build both from the same release", control.Version+1, control.Version))
 }

@@ -48,15 +48,14 @@ func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	}
 	m, err := control.ReadMessage(conn)
 	switch {
+	case errors.Is(err, control.ErrVersion):
+		return nil, fmt.Errorf("%w: the launcher's first message: %w", ErrControl, err)
 	case err == nil && m.Setup == nil, err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // what the other one has left
 		return nil, errSecond
 	case err != nil:
 		return nil, fmt.Errorf("%w: no word from the daemon: %w", ErrControl, err)
 	case len(m.Start) != 1:
 		return nil, fmt.Errorf("%w: the daemon began with %q", ErrControl, m.Kind)
-	case m.Setup.Version != control.Version:
-		return nil, fmt.Errorf("%w: the launcher speaks version %d of the protocol, this program %d: build both from the same release",
-			ErrControl, m.Setup.Version, control.Version)
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkCosts measures what Default says, on the machine that it runs on: times of a message for both
-// ends together, over a pipe; JSON; bytes to the system; and the start of a process that ends at once.
+// ends together, over a pipe; encoding; bytes to the system; and the start of a process that ends at once.
 func BenchmarkCosts(b *testing.B) {
 	large := control.Message{Kind: control.KindMade, Made: &control.Made{New: &control.Group{ID: 1}}}
 	for p := range control.Proc(10_000) {

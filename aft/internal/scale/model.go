@@ -15,7 +15,7 @@ type Model struct {
 	Bandwidth float64
 	// Receive and Send are what a message takes beside its bytes, at root, daemon or rank.
 	Receive, Send time.Duration
-	// Encode, Decode and Copy are nanoseconds for each byte: JSON is made of values, values of JSON,
+	// Encode, Decode and Copy are nanoseconds for each byte: bytes are made of values, values of bytes,
 	// and bytes that are there already are handed to the system.
 	Encode, Decode, Copy float64
 	// Spawn is what a daemon needs to start a process, Boot the time from there until the process
@@ -30,7 +30,7 @@ type Model struct {
 var Default = Model{
 	Latency: 30 * time.Microsecond, Local: 10 * time.Microsecond, Bandwidth: 1.25e9,
 	Receive: 5 * time.Microsecond, Send: 2 * time.Microsecond,
-	Encode: 17, Decode: 35, Copy: 0.2,
+	Encode: 33, Decode: 33, Copy: 0.2,
 	Spawn: time.Millisecond, Boot: 20 * time.Millisecond, CleanUp: time.Millisecond,
 }
 

@@ -3,7 +3,6 @@ package scale
 import (
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/craft-go/craft/aft/internal/control"
 )
@@ -26,10 +25,7 @@ type sizes map[any]int
 func (s sizes) part(node control.Node, m control.Message) (p part, again bool) {
 	p = part{node: node, m: m, key: identity(m)}
 	if len(m.To) > 0 {
-		p.to = len(`"to":[],`) + len(m.To) - 1
-		for _, id := range m.To {
-			p.to += len(strconv.Itoa(int(id)))
-		}
+		p.to = encoded(control.Message{Kind: control.KindStop, To: m.To}) - encoded(control.Message{Kind: control.KindStop})
 	}
 	m.To = nil
 	if p.key == nil {
