@@ -82,17 +82,20 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 
 // TestAnotherVersion: a program that was built from another release than its daemon says so.
 func TestAnotherVersion(t *testing.T) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	mine, up, err := os.Pipe()
 	require.NoError(t, err)
-	mine, theirs := os.NewFile(uintptr(pair[0]), "rank"), os.NewFile(uintptr(pair[1]), "daemon")
 	defer mine.Close()
+	down, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer to.Close()
 	var setup bytes.Buffer
 	require.NoError(t, control.WriteMessage(&setup, control.Message{Kind: control.KindSetup, Setup: &control.Setup{Size: 1}}))
 	setup.Bytes()[4]++ // behind the length
 	ended := make(chan *contender, 1)
-	contend(t, theirs, ended)
-	require.NoError(t, theirs.Close())
-	_, err = mine.Write(setup.Bytes())
+	contend(t, up, down, ended)
+	require.NoError(t, up.Close())
+	require.NoError(t, down.Close())
+	_, err = to.Write(setup.Bytes())
 	require.NoError(t, err)
 	require.Contains(t, (<-ended).stderr.String(), fmt.Sprintf(
 		"it is version %d, this program has version %d: build both from the same release", control.Version+1, control.Version))
