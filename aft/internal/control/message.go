@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message.
-const Version = 12
+const Version = 13
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -207,11 +207,33 @@ type Made struct {
 	Stops       []int              `json:"stops,omitempty"`
 }
 
-// Group is a communicator: its number and its processes in the order of their ranks.
+// Group is a communicator: its number and its processes, in the order of their ranks, or as a difference.
 type Group struct {
-	ID      CommID `json:"id"`
-	Procs   []Proc `json:"procs"`
-	Lasting bool   `json:"lasting,omitempty"` // see driver.Options
+	ID      CommID      `json:"id"`
+	Procs   []Proc      `json:"procs,omitempty"`
+	Since   *Difference `json:"since,omitempty"`   // in place of Procs
+	Lasting bool        `json:"lasting,omitempty"` // see driver.Options
+}
+
+// Difference is that of a communicator from Made.Comm, which who has joined the operation knows: a failure is told
+// in as many bytes whatever the number of ranks. All others have their order. Change.Ranks follow from it, and are left out.
+type Difference struct {
+	Of       CommID     `json:"of"`
+	Replaced []Replaced `json:"replaced,omitempty"`
+	Without  []Proc     `json:"without,omitempty"`
+	Added    []Added    `json:"added,omitempty"` // by rank
+}
+
+// Replaced is a process, and who has its place.
+type Replaced struct {
+	Proc Proc `json:"proc"`
+	By   Proc `json:"by"`
+}
+
+// Added is a process that is put in, and its rank then.
+type Added struct {
+	Rank int  `json:"rank"`
+	Proc Proc `json:"proc"`
 }
 
 // Revoke names a communicator; with Derived, all that were made of it too.
