@@ -21,7 +21,8 @@ func samples() []Message {
 		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 2, Seq: 1 << 61, Op: OpEnd, Verdict: &driver.Verdict{Err: "x"}}}},
 		{Kind: KindMade, To: []Proc{1}, Made: &Made{Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 1}}, Change: &driver.Change{Ranks: []int{-1, 1}}}},
 		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, Change: &driver.Change{}, New: &Group{ID: 2, Lasting: true, Since: &Difference{
-			Of: 1, Replaced: []Replaced{{4, 9}}, Without: []Proc{5}, Added: []Added{{2, 7}, {3, 8}}}}}},
+			Of: 1, Replaced: []Replaced{{4, 9}}, Without: []Proc{5}}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: &Group{ID: 2, Since: &Difference{Of: 1, Added: []Added{{2, 7}, {3, 8}}}}}},
 		{Kind: KindMade, To: []Proc{4}, Made: &Made{New: &Group{ID: 2, Procs: []Proc{4, 1}}, Replacement: true, Stops: []int{2, 15}}},
 		{Kind: KindOutput, Output: &Output{Proc: 1, Stream: 2, Data: []byte("line\n")}},
 		{Kind: KindCredit, Credit: 5},
@@ -67,6 +68,7 @@ func TestWrongMessages(t *testing.T) {
 		`{"kind":"made","made":{"op":"repair","comm":1,"new":{"id":2}}}`,
 		`{"kind":"made","made":{"op":"repair","comm":1,"new":{"id":2,"procs":[1],"since":{"of":1}}}}`,
 		`{"kind":"made","made":{"op":"repair","comm":1,"new":{"id":2,"since":{"of":1}},"change":{"ranks":[0]}}}`,
+		`{"kind":"made","made":{"op":"repair","comm":1,"new":{"id":2,"since":{"of":1,"added":[{"rank":0,"proc":2}]}},"change":{}}}`,
 		`{"kind":"made","made":{"op":"repair","comm":1,"new":{"id":3,"since":{"of":2}}}}`,
 		`{"kind":"made","made":{"new":{"id":2,"since":{"of":0}}}}`,
 		`{"kind":"made","made":{"op":"shrink","comm":1,"new":{"id":2,"since":{"of":1,"without":[1,1]}}}}`,
@@ -149,7 +151,8 @@ func FuzzMachines(f *testing.F) {
 	f.Add([]byte(`{"kind":"join","joins":[{"proc":1,"comm":1,"seq":1152921504606846976,"op":"spawn","missing":[0]}]}`))
 	f.Add([]byte(`{"kind":"exit","exits":[{"proc":1,"signal":9}]}`))
 	f.Add([]byte(`{"kind":"made","to":[4],"made":{"op":"shrink","new":{"id":2,"procs":[4]}}}`))
-	f.Add([]byte(`{"kind":"made","made":{"comm":1,"op":"repair","new":{"id":2,"since":{"of":1,"replaced":[{"proc":3,"by":5}],"without":[4],"added":[{"rank":1,"proc":9}]}},"change":{}}}`))
+	f.Add([]byte(`{"kind":"made","made":{"comm":1,"op":"repair","new":{"id":2,"since":{"of":1,"replaced":[{"proc":3,"by":5}],"without":[4]}},"change":{}}}`))
+	f.Add([]byte(`{"kind":"made","made":{"comm":1,"op":"spawn","new":{"id":2,"since":{"of":1,"added":[{"rank":1,"proc":9}]}}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := ReadMessage(bytes.NewReader(framed(string(body))))
 		if err != nil {

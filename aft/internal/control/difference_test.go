@@ -166,7 +166,7 @@ func TestWhoIsToldDifferences(t *testing.T) {
 				out = append(out, *m)
 			}
 		}
-		s.raw = nil
+		s.raw = []Send{}
 		return out
 	}
 	told(0)
@@ -184,7 +184,7 @@ func TestWhoIsToldDifferences(t *testing.T) {
 	newcomer := told(6)
 	require.Equal(t, &Group{ID: 2, Procs: []Proc{0, 6, 2, 3, 4, 5}}, newcomer[len(newcomer)-1].New)
 	require.Equal(t, s.made(5).Change, newcomer[len(newcomer)-1].Change)
-	s.raw = nil
+	s.raw = []Send{}
 	for _, p := range []Proc{0, 6, 2, 3, 4, 5} {
 		s.join(p, Join{Op: OpSplit, Comm: 2, Lasting: true})
 	}

@@ -216,7 +216,8 @@ type Group struct {
 }
 
 // Difference is that of a communicator from Made.Comm, which who has joined the operation knows: a failure is told
-// in as many bytes whatever the number of ranks. All others have their order. Change.Ranks follow from it, and are left out.
+// in as many bytes whatever the number of ranks. All others have their order. Change.Ranks follow from it, and are
+// left out.
 type Difference struct {
 	Of       CommID     `json:"of"`
 	Replaced []Replaced `json:"replaced,omitempty"`

@@ -213,7 +213,7 @@ func (g *Group) checkChange(c *driver.Change) error {
 	case c == nil:
 		return nil
 	case g.Since != nil:
-		return inRange("ranks beside a difference", len(c.Ranks), 0, 0)
+		return cmp.Or(inRange("ranks beside a difference", len(c.Ranks), 0, 0), inRange("processes added by a repair", len(g.Since.Added), 0, 0))
 	}
 	return each("ranks", c.Ranks, 0, func(r int) error { return inRange("rank", r, -1, len(g.Procs)-1) })
 }

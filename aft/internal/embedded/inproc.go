@@ -245,7 +245,7 @@ func (c *inprocCluster) daemonActions(n *inprocNode, actions []control.DaemonAct
 			if e := c.endpoint(a.ToRank.Proc); e != nil {
 				if err := e.handle(a.ToRank.Message); err != nil {
 					c.cancel(err)
-					c.exit(a.ToRank.Proc, control.Exit{Code: -1, Signal: 9, Why: err.Error()})
+					c.endBecause(a.ToRank.Proc, control.Exit{Code: -1, Signal: 9, Why: err.Error()}, err)
 				}
 			}
 		case a.Start != nil:
@@ -303,12 +303,15 @@ func (c *inprocCluster) end(p *inprocProc, why error) bool {
 }
 
 // exit ends a process.
-func (c *inprocCluster) exit(id control.Proc, x control.Exit) {
+func (c *inprocCluster) exit(id control.Proc, x control.Exit) { c.endBecause(id, x, ErrKilled) }
+
+// endBecause ends a process, whose operations return why.
+func (c *inprocCluster) endBecause(id control.Proc, x control.Exit, why error) {
 	p := c.proc(id)
-	if p == nil || !c.end(p, ErrKilled) {
+	if p == nil || !c.end(p, why) {
 		return
 	}
-	p.stop(ErrKilled)
+	p.stop(why)
 	c.exited(p, x)
 }
 
