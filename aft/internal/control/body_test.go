@@ -11,6 +11,7 @@ import (
 func TestBody(t *testing.T) {
 	messages := map[string]Message{
 		"made":    {Kind: KindMade, Made: &Made{Comm: 1, Seq: OfZone.Seq(3), Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{7, 1, 65000}}}},
+		"since":   {Kind: KindMade, Made: &Made{Comm: 1, Op: OpShrink, New: &Group{ID: 2, Since: &Difference{Of: 1, Without: []Proc{7}}}}},
 		"peers":   {Kind: KindPeers, Peers: []Peer{{Proc: 1, Original: 2, Node: 3, Host: "<h>\n", Address: "a"}}},
 		"failed":  {Kind: KindFailed, Failed: []Proc{3}, Left: []Proc{4}},
 		"revoke":  {Kind: KindRevoke, Revoke: &Revoke{Comm: 1, Derived: true}},

@@ -33,8 +33,11 @@ func (p *process) join(c contact) {
 
 // end notes that p has failed or left.
 func (p *process) end(state procState) {
-	if p.present() && !p.asleep() {
-		p.count(-1)
+	if p.present() {
+		p.node.present--
+		if !p.asleep() {
+			p.count(-1)
+		}
 	}
 	p.state = state
 	p.node.census.ends++

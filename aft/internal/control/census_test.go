@@ -6,10 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recount is the census of who is there, and the processes of each node.
-func recount(m *membership) (c census, loads []int) {
-	loads = make([]int, len(m.nodes))
+// recount is the census of who is there, and the processes of each node: those that are awake, and all.
+func recount(m *membership) (c census, loads, present []int) {
+	loads, present = make([]int, len(m.nodes)), make([]int, len(m.nodes))
 	for _, p := range m.present {
+		if p.present() {
+			present[p.node.id]++
+		}
 		if p.present() && !p.asleep() {
 			c.awake++
 			loads[p.node.id]++
@@ -19,16 +22,17 @@ func recount(m *membership) (c census, loads []int) {
 		}
 	}
 	c.ends = m.census.ends
-	return c, loads
+	return c, loads, present
 }
 
 // requireCensus: what is counted all along is what counting anew gives.
 func requireCensus(t *testing.T, m *membership) {
 	t.Helper()
-	want, loads := recount(m)
+	want, loads, present := recount(m)
 	require.Equal(t, want, m.census)
 	for i, n := range m.nodes {
 		require.Equal(t, loads[i], n.load, "node %d", i)
+		require.Equal(t, present[i], n.present, "node %d", i)
 	}
 }
 

@@ -23,6 +23,9 @@ func samples() []Message {
 		{Kind: KindHello, Hello: &Hello{Proc: 3, Address: "@x"}},
 		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 2, Seq: 1 << 61, Op: OpEnd, Verdict: &driver.Verdict{Err: "x"}}}},
 		{Kind: KindMade, To: []Proc{1}, Made: &Made{Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{4, 1}}, Change: &driver.Change{Ranks: []int{-1, 1}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, Change: &driver.Change{}, New: &Group{ID: 2, Lasting: true, Since: &Difference{
+			Of: 1, Replaced: []Replaced{{4, 9}}, Without: []Proc{5}}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: &Group{ID: 2, Since: &Difference{Of: 1, Added: []Added{{2, 7}, {3, 8}}}}}},
 		{Kind: KindMade, To: []Proc{4}, Made: &Made{New: &Group{ID: 2, Procs: []Proc{4, 1}}, Replacement: true, Stops: []int{2, 15}}},
 		{Kind: KindOutput, Output: &Output{Proc: 1, Stream: 2, Data: []byte("line\n")}},
 		{Kind: KindCredit, Credit: 5},
@@ -75,6 +78,7 @@ func frameOf(body []byte) []byte {
 
 func TestInvalidMessages(t *testing.T) {
 	world := func(procs ...Proc) *Group { return &Group{ID: 2, Procs: procs} }
+	since := func(d Difference) *Group { return &Group{ID: 2, Since: &d} }
 	setup := func(change func(*Setup)) Message {
 		s := &Setup{Size: 1}
 		change(s)
@@ -90,6 +94,17 @@ func TestInvalidMessages(t *testing.T) {
 		{Kind: KindMade, Made: &Made{Op: OpShrink, New: world(1, 1)}},
 		{Kind: KindMade, Made: &Made{Op: OpRepair, New: world(1), Change: &driver.Change{Ranks: []int{1}}}},
 		{Kind: KindMade, Made: &Made{Op: OpRepair, Change: &driver.Change{Ranks: []int{0}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, New: &Group{ID: 2, Procs: []Proc{1}, Since: &Difference{Of: 1}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, New: since(Difference{Of: 1}), Change: &driver.Change{Ranks: []int{0}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, New: since(Difference{Of: 1, Added: []Added{{0, 2}}}), Change: &driver.Change{}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, New: since(Difference{Of: 2})}},
+		{Kind: KindMade, Made: &Made{New: since(Difference{})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpShrink, New: since(Difference{Of: 1, Without: []Proc{1, 1}})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpShrink, New: since(Difference{Of: 1, Without: []Proc{1}, Replaced: []Replaced{{1, 2}}})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpShrink, New: since(Difference{Of: 1, Added: []Added{{0, 2}}, Replaced: []Replaced{{1, 2}}})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: since(Difference{Of: 1, Added: []Added{{1, 2}, {1, 3}}})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: since(Difference{Of: 1, Added: []Added{{-1, 2}}})}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: since(Difference{Of: 1, Added: []Added{{MaxProcs, 2}}})}},
 		{Kind: KindMade, Made: &Made{New: world(1), Stops: []int{9}}},
 		{Kind: KindSignal, Signal: &Signal{}}, {Kind: KindSignal, Signal: &Signal{Number: 65}},
 		{Kind: KindOutput, Output: &Output{Stream: 3, Data: []byte("x")}}, {Kind: KindOutput, Output: &Output{Stream: 1}},
@@ -251,6 +266,8 @@ func FuzzMachines(f *testing.F) {
 		{Kind: KindJoin, Joins: []Join{{Proc: 1, Comm: 1, Seq: OfLiving.Seq(0), Op: OpSpawn, Missing: []Original{0}}}},
 		{Kind: KindExit, Exits: []Exit{{Proc: 1, Signal: 9}}},
 		{Kind: KindMade, To: []Proc{4}, Made: &Made{Op: OpShrink, New: &Group{ID: 2, Procs: []Proc{4}}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpRepair, New: &Group{ID: 2, Since: &Difference{Of: 1, Replaced: []Replaced{{3, 5}}, Without: []Proc{4}}}, Change: &driver.Change{}}},
+		{Kind: KindMade, Made: &Made{Comm: 1, Op: OpSpawn, New: &Group{ID: 2, Since: &Difference{Of: 1, Added: []Added{{1, 9}}}}}},
 	} {
 		f.Add(body(framed(f, m)))
 	}

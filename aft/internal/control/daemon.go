@@ -360,13 +360,21 @@ func (d *Daemon) stop(why string, end EndDaemon) {
 
 // pass hands a message on to processes of the node that have joined.
 func (d *Daemon) pass(m Message) {
-	to, body := m.To, new(Body)
+	to, body := d.recipients(m), new(Body)
 	m.To = nil
-	for _, p := range d.list() {
-		if p.joined && !p.outlived && (len(to) == 0 || slices.Contains(to, p.id)) {
+	for _, p := range to {
+		if p.joined && !p.outlived {
 			d.out = append(d.out, DaemonAction{ToRank: &ToRank{Proc: p.id, Message: m, Body: body}})
 		}
 	}
+}
+
+// recipients are those of the node that a message of the root is for, in the order of their start.
+func (d *Daemon) recipients(m Message) []*local {
+	if len(m.To) == 0 {
+		return d.list()
+	}
+	return only(d.list(), func(p *local) bool { return slices.Contains(m.To, p.id) })
 }
 
 // list are the processes that have not ended, in the order of their start.

@@ -44,7 +44,7 @@ func (r *rendezvous) decideShrink(o *operation) {
 		r.warnedShrink = true
 		r.out.note(slog.LevelWarn, "the body of a zone has called Shrink after a failure: the zone recovers all the same and runs the body again; Zone.Repair is for bodies that go on")
 	}
-	r.reply(o, takers, Made{New: r.groups.derive(only(takers, (*process).taking), o.group, o.lasting(takers)).record()})
+	r.reply(o, takers, Made{New: r.groups.derive(only(takers, (*process).taking), o.group, o.lasting(takers)).since(o.group)})
 }
 
 // decideSplit: one communicator for each color.
@@ -68,7 +68,7 @@ func (r *rendezvous) decideSplit(o *operation) {
 		slices.SortStableFunc(list, func(a, b *process) int {
 			return cmp.Compare(o.joins[a.id].Key, o.joins[b.id].Key)
 		})
-		r.reply(o, list, Made{New: r.groups.derive(list, o.group, o.lasting(list)).record()})
+		r.reply(o, list, Made{New: r.groups.derive(list, o.group, o.lasting(list)).since(o.group)})
 	}
 }
 

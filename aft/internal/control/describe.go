@@ -123,7 +123,21 @@ func madeFields(c *coder, m *Made) {
 func groupFields(c *coder, g *Group) {
 	unsigned(c, &g.ID)
 	numbers(c, &g.Procs, unsigned)
+	pointer(c, &g.Since, differenceFields)
 	c.bool(&g.Lasting)
+}
+
+func differenceFields(c *coder, d *Difference) {
+	unsigned(c, &d.Of)
+	list(c, &d.Replaced, func(c *coder, r *Replaced) {
+		unsigned(c, &r.Proc)
+		unsigned(c, &r.By)
+	})
+	numbers(c, &d.Without, unsigned)
+	list(c, &d.Added, func(c *coder, a *Added) {
+		signed(c, &a.Rank)
+		unsigned(c, &a.Proc)
+	})
 }
 
 func revokeFields(c *coder, r *Revoke) {

@@ -53,7 +53,14 @@
 // A message of a job of 10,000 nodes is handled as one of ten: nothing that follows from a single message looks at all
 // processes or nodes. Counts are kept where they change (census, node.load), searches go on where they have
 // stopped (operation.firstAwaited), and who has failed is looked up when somebody has ended. Only a decision looks
-// at all members, once, as what it sends does; that has one Body for all who get it. See docs/recovery-scale.md.
+// at all members, once; what it sends has one Body for all who get it. See docs/recovery-scale.md.
+//
+// What a node is told of a failure has as many bytes for any number of ranks. A communicator that an operation makes is
+// told as its Difference from the one that the operation was of, which everybody has who has joined: also who comes
+// late, or has given that back meanwhile. Nobody else is told of it so: processes that are new, whichever repair they were
+// started for, get all members (rendezvous.welcome), and so do all where that is not longer, as after most splits. Whoever
+// cannot make the members of what it is told ends, as at any message that is none. A message for all processes of
+// a node has no Message.To.
 //
 // # Leases
 //

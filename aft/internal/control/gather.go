@@ -43,7 +43,14 @@ func (d *Daemon) learn(now time.Time, m Message) {
 	made := m.Made
 	clear(d.asksRevoked)
 	if g := made.New; g != nil && d.groups[g.ID] == nil {
-		for _, id := range g.Procs {
+		members := g.Procs
+		if g.Since != nil { // who is left is told
+			members = g.Since.newcomers()
+			for _, p := range d.recipients(m) {
+				members = append(members, p.id)
+			}
+		}
+		for _, id := range members {
 			if d.ranks[id] != nil {
 				d.groups[g.ID] = append(d.groups[g.ID], id)
 			}
@@ -52,13 +59,11 @@ func (d *Daemon) learn(now time.Time, m Message) {
 	if made.Op == OpRepair && made.New != nil {
 		maps.DeleteFunc(d.groups, func(id CommID, _ []Proc) bool { return id < made.New.ID })
 	}
-	for _, id := range m.To {
-		if p := d.ranks[id]; p != nil {
-			p.waits = false
-			if made.Op.Class() == OfZone {
-				p.away = false
-				p.missed = p.missed.behind(now, made.Outcome)
-			}
+	for _, p := range d.recipients(m) {
+		p.waits = false
+		if made.Op.Class() == OfZone {
+			p.away = false
+			p.missed = p.missed.behind(now, made.Outcome)
 		}
 	}
 }

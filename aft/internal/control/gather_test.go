@@ -43,3 +43,39 @@ func TestRevokedOnce(t *testing.T) {
 	both()
 	require.Equal(t, 1, asked(), "what 4 waits for may have been made, and not be known here yet")
 }
+
+// TestGatherInWhatIsToldAsADifference: parts travel when those of all members of the node are there, also of the one
+// that has just been started, and of nobody else.
+func TestGatherInWhatIsToldAsADifference(t *testing.T) {
+	for name, k := range map[string]struct {
+		to     []Proc // who is left here; nil: all
+		since  Difference
+		comes  []Proc // in this order
+		single bool
+	}{
+		"replaced": {[]Proc{4, 5}, Difference{Of: 1, Replaced: []Replaced{{3, 7}}}, []Proc{5, 4, 7}, false},
+		"put in":   {[]Proc{4, 5}, Difference{Of: 1, Added: []Added{{4, 7}}}, []Proc{4, 5, 7}, false},
+		"shrunk":   {[]Proc{4}, Difference{Of: 1, Without: []Proc{5}}, []Proc{4}, true},
+		"all":      {nil, Difference{Of: 1, Without: []Proc{3}}, []Proc{4, 5}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDaemonScript(t)
+			newcomer := Proc(7)
+			if !k.single {
+				s.root(Message{Kind: KindStart, Start: []Start{{Proc: newcomer, Original: 3, Epoch: 1}}})
+				s.rank(newcomer, Message{Kind: KindHello, Hello: &Hello{Proc: newcomer, Version: Version}})
+			}
+			s.root(Message{Kind: KindMade, To: k.to, Made: &Made{Op: OpShrink, Comm: 1, New: &Group{ID: 2, Since: &k.since}}})
+			s.up()
+			for i, p := range k.comes {
+				s.rank(p, Message{Kind: KindJoin, Joins: []Join{{Comm: 2, Op: OpAgree}}})
+				if i < len(k.comes)-1 {
+					require.Empty(t, s.up(), "%v are to come", k.comes[i+1:])
+				}
+			}
+			told := s.up()
+			require.Len(t, told, 1)
+			require.Len(t, told[0].Joins, len(k.comes))
+		})
+	}
+}

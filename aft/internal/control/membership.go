@@ -52,6 +52,7 @@ func (m *membership) node(n Node) *node {
 func (m *membership) enlist(now time.Time, o Original, n *node) *process {
 	p := &process{id: Proc(m.started), original: o, node: n, started: now}
 	m.started++
+	n.present++
 	m.present = append(m.present, p)
 	if p.asleep() {
 		m.sleeping = append(m.sleeping, p)
@@ -136,6 +137,7 @@ type node struct {
 	fenced   time.Time // of a local one: when it was, because it was silent
 	failures int       // of processes that ran there
 	load     int       // its processes that are awake
+	present  int       // all that run there, or will
 	census   *census   // of the processes of all nodes
 	program  string
 	path     string

@@ -207,11 +207,34 @@ type Made struct {
 	Stops       []int
 }
 
-// Group is a communicator: its number and its processes in the order of their ranks.
+// Group is a communicator: its number and its processes, in the order of their ranks, or as a difference.
 type Group struct {
 	ID      CommID
 	Procs   []Proc
-	Lasting bool // see driver.Options
+	Since   *Difference // in place of Procs
+	Lasting bool        // see driver.Options
+}
+
+// Difference is that of a communicator from Made.Comm, which who has joined the operation knows: a failure is told
+// in as many bytes whatever the number of ranks. All others have their order. Change.Ranks follow from it, and are
+// left out.
+type Difference struct {
+	Of       CommID
+	Replaced []Replaced
+	Without  []Proc
+	Added    []Added // by rank
+}
+
+// Replaced is a process, and who has its place.
+type Replaced struct {
+	Proc Proc
+	By   Proc
+}
+
+// Added is a process that is put in, and its rank then.
+type Added struct {
+	Rank int
+	Proc Proc
 }
 
 // Revoke names a communicator; with Derived, all that were made of it too.

@@ -32,16 +32,23 @@ func (b *outbox) broadcast(m Message) {
 	}
 }
 
-// sendTo sends m to processes, with one message for each node.
+// sendTo sends m to processes, with one message for each node, which names them unless they are all that
+// are there: else each message would grow with the ranks of a node.
 func (b *outbox) sendTo(to []*process, m Message) {
-	byNode, body := make(map[Node][]Proc), new(Body)
+	byNode, body := make(map[Node][]*process), new(Body)
 	for _, p := range to {
-		byNode[p.node.id] = append(byNode[p.node.id], p.id)
+		byNode[p.node.id] = append(byNode[p.node.id], p)
 	}
 	for _, n := range b.nodes {
-		if m.To = byNode[n.id]; len(m.To) > 0 {
-			b.sendOf(body, n, m)
+		list := byNode[n.id]
+		if len(list) == 0 {
+			continue
 		}
+		m.To = ids(list)
+		if len(only(list, (*process).present)) == n.present {
+			m.To = nil
+		}
+		b.sendOf(body, n, m)
 	}
 }
 

@@ -144,7 +144,11 @@ func (r *recovery) finishRepair(now time.Time, o *operation, newcomers []*proces
 		}
 	}
 	r.members.introduce(newcomers)
-	r.meet.reply(o, o.takers(), Made{New: g.record(), Change: change})
+	told, known := g.since(o.group), *change
+	if told.Since != nil {
+		known.Ranks = nil
+	}
+	r.meet.reply(o, o.takers(), Made{New: told, Change: &known})
 	r.meet.welcome(now, newcomers, g, change)
 }
 

@@ -273,7 +273,7 @@ func TestWhoIsWaitedForIsNamed(t *testing.T) {
 	}
 	require.Equal(t, []string{"everybody waits for ranks that do not come to the repair: they will be killed"}, s.notes)
 	asked := s.messages(KindStack)
-	require.Equal(t, []Message{{Kind: KindStack, To: []Proc{1}, Stack: &Stack{Proc: 1}}, {Kind: KindStack, To: []Proc{2}, Stack: &Stack{Proc: 2}}}, asked)
+	require.Equal(t, []Message{{Kind: KindStack, To: []Proc{1}, Stack: &Stack{Proc: 1}}, {Kind: KindStack, Stack: &Stack{Proc: 2}}}, asked, "2 is alone on its node")
 	s.of(1, Message{Kind: KindStack, Stack: &Stack{Proc: 1, Text: "goroutine 1 [running]:\nmain.compute(...)\n\t/src/main.go:7 +0x1d\nmain.main()\n\t/src/main.go:3\n"}})
 	require.Equal(t, []string{"where it is: goroutine 1 [running]:", "where it is: main.compute(...) /src/main.go:7 +0x1d", "where it is: main.main() /src/main.go:3"}, s.notes[1:])
 }

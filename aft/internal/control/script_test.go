@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -17,11 +18,13 @@ type script struct {
 	r      *Root
 	now    time.Time
 	sent   []Send // since the last look
+	raw    []Send // the same, as the root says it; nil: they are not kept
 	fenced []Node
 	notes  []string
 	end    *End
 	where  map[Proc]Node
 	starts []Start
+	groups map[CommID]Group
 }
 
 var testTiming = Timing{Period: 100 * time.Millisecond, Lease: time.Second, Margin: 200 * time.Millisecond, Repair: time.Minute}
@@ -41,7 +44,7 @@ func newScript(t *testing.T, cfg RootConfig) *script {
 	}
 	r, err := NewRoot(cfg)
 	require.NoError(t, err)
-	s := &script{t: t, r: r, now: time.Unix(1000, 0), where: make(map[Proc]Node)}
+	s := &script{t: t, r: r, now: time.Unix(1000, 0), where: make(map[Proc]Node), groups: make(map[CommID]Group)}
 	s.do(r.Begin(s.now))
 	return s
 }
@@ -72,7 +75,10 @@ func (s *script) do(list []Action) {
 		switch {
 		case a.Send != nil:
 			require.NoError(s.t, a.Send.Message.Validate())
-			s.sent = append(s.sent, *a.Send)
+			if s.raw != nil {
+				s.raw = append(s.raw, *a.Send)
+			}
+			s.sent = append(s.sent, s.whole(*a.Send))
 			for _, st := range a.Send.Message.Start {
 				s.where[st.Proc] = a.Send.Node
 				s.starts = append(s.starts, st)
@@ -85,6 +91,26 @@ func (s *script) do(list []Action) {
 			s.end = a.End
 		}
 	}
+}
+
+// whole is a message with its receivers and the members of its communicator named, as these have them in the end.
+func (s *script) whole(send Send) Send {
+	m := &send.Message
+	if m.Made == nil {
+		return send
+	}
+	if len(m.To) == 0 {
+		m.To = ids(only(s.r.members.present, func(p *process) bool { return p.present() && p.node.id == send.Node }))
+	}
+	made, err := m.Made.Whole(s.groups[m.Made.Comm].Procs)
+	require.NoError(s.t, err)
+	if m.Made = &made; made.New != nil {
+		s.groups[made.New.ID] = *made.New
+	}
+	if made.Op == "" && made.New != nil { // those before have been replaced, and their outcomes were sent
+		maps.DeleteFunc(s.groups, func(id CommID, g Group) bool { return made.Change != nil && id < made.New.ID && !g.Lasting })
+	}
+	return send
 }
 
 func (s *script) handle(n Node, m Message) {

@@ -69,11 +69,7 @@ func (d *Daemon) catchUp(now time.Time, m Message) {
 	if m.Made.Op != "" {
 		return
 	}
-	for _, id := range m.To {
-		p := d.ranks[id]
-		if p == nil {
-			continue
-		}
+	for _, p := range d.recipients(m) {
 		signals := slices.Clone(m.Made.Stops)
 		for number, f := range d.forwarded {
 			if p.replaces && !p.asleep && f.at.After(p.started) {

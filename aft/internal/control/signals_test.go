@@ -85,6 +85,20 @@ func TestSignalsOfReplacements(t *testing.T) {
 	require.Equal(t, []DaemonAction{{Kill: &Kill{13, sighup, ""}}}, slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil }))
 }
 
+// TestSignalsOfAllOfANode: a message to all processes of the node names none of them.
+func TestSignalsOfAllOfANode(t *testing.T) {
+	const terminate = 15
+	s := &daemonScript{t: t, d: NewDaemon(Setup{Version: Version, Size: 2, Timing: testTiming}), now: time.Unix(1000, 0)}
+	s.root(Message{Kind: KindStart, Start: []Start{{Proc: 4, Epoch: 1}, {Proc: 5, Epoch: 1}}})
+	for p := Proc(4); p < 6; p++ {
+		s.rank(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version}})
+	}
+	s.root(Message{Kind: KindMade, Made: &Made{New: &Group{ID: 2, Procs: []Proc{4, 5}}, Replacement: true, Stops: []int{terminate}}})
+	s.live(missedDelay, 4, 5)
+	require.Equal(t, []DaemonAction{{Kill: &Kill{4, terminate, ""}}, {Kill: &Kill{5, terminate, ""}}},
+		slices.DeleteFunc(s.out, func(a DaemonAction) bool { return a.Kill == nil }))
+}
+
 // TestMissedSignalsBehindAZone: a program may have no code for signals there.
 func TestMissedSignalsBehindAZone(t *testing.T) {
 	const terminate = 15

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
@@ -19,6 +20,7 @@ type simRank struct {
 	done     bool // said Bye
 
 	world   *Group
+	groups  map[CommID][]Proc // that it is one of
 	epoch   int
 	failed  map[Proc]bool
 	revoked map[CommID]bool
@@ -39,7 +41,7 @@ type simRank struct {
 }
 
 func (s *sim) startRank(n *simNode, st Start) {
-	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), left: make(map[Proc]bool), revoked: make(map[CommID]bool),
+	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), left: make(map[Proc]bool), revoked: make(map[CommID]bool), groups: make(map[CommID][]Proc),
 		seqs: make(map[CommID][Classes]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
 	s.ranks[r.proc] = r
 	s.logf("start %+v on node %d", st, n.id)
@@ -145,8 +147,35 @@ func (r *simRank) get(m Message) {
 		r.revoked[m.Revoke.Comm] = true
 		r.wake()
 	case KindMade:
-		r.answer(*m.Made)
+		r.answer(r.whole(*m.Made))
 	}
+}
+
+// whole is what a message says that may tell a difference: the same as the root has decided.
+func (r *simRank) whole(m Made) Made {
+	whole, err := m.Whole(r.groups[m.Comm])
+	if err != nil {
+		r.s.fatal("process %d: %v", r.proc, err)
+	}
+	if g := whole.New; g != nil {
+		r.groups[g.ID] = g.Procs
+		if want, known := r.s.groups[g.ID]; known && !slices.Equal(want, g.Procs) {
+			r.s.fatal("process %d takes communicator %d for %v, the root has %v", r.proc, g.ID, g.Procs, want)
+		}
+	}
+	if m.Change != nil {
+		r.s.changes(r.proc, whole)
+	}
+	return whole
+}
+
+// changes looks at the ranks of a repair: they are the same for those who derive them from a difference and for newcomers.
+func (s *sim) changes(p Proc, m Made) {
+	key, ranks := fmt.Sprint("ranks ", m.New.ID), fmt.Sprint(m.Change.Ranks)
+	if before, told := s.made[key]; told && before != ranks {
+		s.fatal("process %d has ranks %s, others %s", p, ranks, before)
+	}
+	s.made[key] = ranks
 }
 
 // answer goes on with what an operation has brought.

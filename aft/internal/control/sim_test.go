@@ -28,6 +28,7 @@ type sim struct {
 	ranks  map[Proc]*simRank
 	events []simEvent // not sorted
 	made   map[string]string
+	groups map[CommID][]Proc // as the root has them
 	end    *End
 	log    []string
 	target int            // collective operations in a body
@@ -78,7 +79,7 @@ func newSim(t *testing.T, random *rand.Rand, cfg RootConfig) *sim {
 	require.NoError(t, err)
 	named := []*driver.Policy{nil, &cfg.Policy, policy(driver.GlobalRestart, driver.Reuse)}[random.IntN(3)]
 	s := &sim{t: t, random: random, now: time.Unix(1000, 0), cfg: cfg, root: root,
-		ranks: make(map[Proc]*simRank), made: make(map[string]string), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0, named: named}
+		ranks: make(map[Proc]*simRank), made: make(map[string]string), groups: make(map[CommID][]Proc), endings: make(map[opKey][]Proc), target: 1 + random.IntN(25), direct: random.IntN(2) == 0, named: named}
 	for i := range cfg.Nodes {
 		s.nodes = append(s.nodes, &simNode{id: Node(i)})
 	}
@@ -215,6 +216,11 @@ func (s *sim) actions(list []Action) {
 
 func (s *sim) fromRoot(send Send) {
 	n, m := s.nodes[send.Node], s.wire(send.Message)
+	if m.Made != nil && m.Made.New != nil {
+		if g := s.root.rendezvous.groups.all[m.Made.New.ID]; g != nil {
+			s.groups[g.id] = ids(g.members)
+		}
+	}
 	if m.Kind == KindMade && m.Made.Outcome != nil && !m.Made.Outcome.Repair {
 		s.over = true
 		if s.zones > 0 && m.Made.Outcome.Err == "" {

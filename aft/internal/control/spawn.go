@@ -39,7 +39,7 @@ func (r *recovery) decideSpawn(now time.Time, o *operation) (done bool) {
 	slices.SortStableFunc(all, byOriginal)
 	g := r.meet.groups.add(all, o.group)
 	r.members.introduce(newcomers)
-	r.meet.reply(o, takers, Made{New: g.record()})
+	r.meet.reply(o, takers, Made{New: g.since(o.group)})
 	r.meet.welcome(now, newcomers, g, nil)
 	return true
 }

@@ -183,7 +183,7 @@ func (m *Made) check() error {
 	case err != nil:
 		return err
 	case m.New != nil:
-		return cmp.Or(m.New.check(), m.New.checkChange(m.Change))
+		return cmp.Or(m.New.check(m.Comm), m.New.checkChange(m.Change))
 	case m.Op == "":
 		return errors.New("no communicator for a new process")
 	case m.Change != nil:
@@ -192,24 +192,28 @@ func (m *Made) check() error {
 	return nil
 }
 
-func (g *Group) check() error {
-	if g.ID == 0 {
+// check is for the outcome of an operation of a communicator, or none (0).
+func (g *Group) check(of CommID) error {
+	switch {
+	case g.ID == 0:
 		return errors.New("communicator 0")
+	case g.Since == nil && twice(g.Procs):
+		return fmt.Errorf("a process is twice in communicator %d", g.ID)
+	case g.Since == nil:
+		return count("processes", len(g.Procs), 1)
+	case len(g.Procs) > 0:
+		return fmt.Errorf("communicator %d has members and a difference", g.ID)
 	}
-	seen := make(map[Proc]bool)
-	return each("processes", g.Procs, 1, func(p Proc) error {
-		if seen[p] {
-			return fmt.Errorf("process %d is twice in communicator %d", p, g.ID)
-		}
-		seen[p] = true
-		return nil
-	})
+	return g.Since.check(of)
 }
 
 // checkChange: the ranks of c, if there is one, are those of g.
 func (g *Group) checkChange(c *driver.Change) error {
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil
+	case g.Since != nil:
+		return cmp.Or(inRange("ranks beside a difference", len(c.Ranks), 0, 0), inRange("processes added by a repair", len(g.Since.Added), 0, 0))
 	}
 	return each("ranks", c.Ranks, 0, func(r int) error { return inRange("rank", r, -1, len(g.Procs)-1) })
 }

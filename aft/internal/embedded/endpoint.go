@@ -31,8 +31,8 @@ type endpoint struct {
 	absent   map[control.Proc]absence
 	away     map[control.Proc]bool // their bodies have returned: they send nothing more in this zone
 	noticed  notices
-	pending  map[operationKey]chan control.Made // nil: nobody waits for it any more
-	buffered int                                // bytes of eager messages
+	pending  map[operationKey]part
+	buffered int // bytes of eager messages
 	closed   error
 	over     chan struct{} // closed with closed
 
@@ -51,6 +51,12 @@ type routes struct {
 type operationKey struct {
 	comm control.CommID
 	seq  uint64
+}
+
+// part is what this process has in an operation that is not decided yet.
+type part struct {
+	members []control.Proc    // of the communicator, which may be given back meanwhile: what is made may be told as a difference
+	outcome chan control.Made // nil: nobody waits for it any more
 }
 
 // progress is how far the program is. Any goroutine may ask.
@@ -100,7 +106,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 		waiting: make(map[announced]*message),
 		absent:  make(map[control.Proc]absence),
 		away:    make(map[control.Proc]bool),
-		pending: make(map[operationKey]chan control.Made),
+		pending: make(map[operationKey]part),
 		over:    make(chan struct{}),
 		first:   make(chan control.Made, 1),
 	}
@@ -110,11 +116,15 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 }
 
 // handle takes a message from the root. Messages come one at a time, in their
-// order.
-func (e *endpoint) handle(m control.Message) {
+// order. After an error, which is a control.ErrMessage, this process must not go on.
+func (e *endpoint) handle(m control.Message) error {
 	switch m.Kind {
 	case control.KindMade:
-		e.made(*m.Made)
+		made, err := e.whole(*m.Made)
+		if err != nil {
+			return err
+		}
+		e.made(made)
 	case control.KindFailed:
 		e.lose(m.Failed, failed)
 		e.lose(m.Left, left)
@@ -122,6 +132,15 @@ func (e *endpoint) handle(m control.Message) {
 	case control.KindRevoke:
 		e.revoke(m.Revoke.Comm, m.Revoke.Derived)
 	}
+	return nil
+}
+
+// whole is an outcome with the members of what was made, also if it tells a difference.
+func (e *endpoint) whole(m control.Made) (control.Made, error) {
+	e.mu.Lock()
+	of := e.pending[operationKey{m.Comm, m.Seq}]
+	e.mu.Unlock()
+	return m.Whole(of.members)
 }
 
 // made ends a collective operation, or gives a new process its first
@@ -142,13 +161,13 @@ func (e *endpoint) made(m control.Made) {
 		clear(e.away)
 	}
 	key := operationKey{m.Comm, m.Seq}
-	wait, ours := e.pending[key]
+	own, ours := e.pending[key]
 	delete(e.pending, key)
-	if wait != nil {
-		wait <- m // it has room
+	if own.outcome != nil {
+		own.outcome <- m // it has room
 	}
 	e.mu.Unlock()
-	if ours && wait == nil && m.New != nil {
+	if ours && own.outcome == nil && m.New != nil {
 		e.free(e.ensure(*m.New, m.Comm)) // nobody here will ever use it
 	}
 }
@@ -157,9 +176,10 @@ func (e *endpoint) made(m control.Made) {
 func (e *endpoint) forgo(key operationKey) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, undecided := e.pending[key]
+	own, undecided := e.pending[key]
 	if undecided {
-		e.pending[key] = nil
+		own.outcome = nil
+		e.pending[key] = own
 	}
 	return undecided
 }
@@ -367,7 +387,7 @@ func (e *endpoint) join(b *mailbox, j control.Join) joined {
 	j.Proc, j.Comm, j.Seq = e.self, b.id, class.Seq(b.operations[class])
 	b.operations[class]++
 	key := operationKey{j.Comm, j.Seq}
-	e.pending[key] = wait
+	e.pending[key] = part{b.procs, wait}
 	e.mu.Unlock()
 	e.up(control.Message{Kind: control.KindJoin, Joins: []control.Join{j}})
 	return joined{box: b, key: key, outcome: wait}

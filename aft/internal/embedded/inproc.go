@@ -194,13 +194,33 @@ func (c *inprocCluster) send(to control.Node, m control.Message) {
 		c.toRoot(to, control.Message{Kind: control.KindReady, Ready: &control.Ready{Version: control.Version}})
 	}
 	if m.Made != nil && m.Made.New != nil {
-		for _, p := range m.Made.New.Procs { // before the first of them can send to another
-			if e := c.endpoint(p); e != nil {
-				e.enter(*m.Made)
-			}
-		}
+		c.enter(*m.Made)
 	}
 	c.toDaemon(n, func(now time.Time) []control.DaemonAction { return n.daemon.FromRoot(now, m) })
+}
+
+// enter gives all processes a communicator before the first of them can send to another.
+func (c *inprocCluster) enter(m control.Made) {
+	if m.New.Since != nil {
+		m = c.whole(m)
+	}
+	for _, p := range m.New.Procs {
+		if e := c.endpoint(p); e != nil {
+			e.enter(m)
+		}
+	}
+}
+
+// whole is an outcome as one of those knows it who have joined the operation; as it is if none of them is left.
+func (c *inprocCluster) whole(m control.Made) control.Made {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, p := range c.procs {
+		if whole, err := p.ep.whole(m); err == nil {
+			return whole
+		}
+	}
+	return m
 }
 
 func (c *inprocCluster) toRoot(from control.Node, m control.Message) {
@@ -223,7 +243,10 @@ func (c *inprocCluster) daemonActions(n *inprocNode, actions []control.DaemonAct
 			c.toRoot(n.id, *a.ToRoot)
 		case a.ToRank != nil:
 			if e := c.endpoint(a.ToRank.Proc); e != nil {
-				e.handle(a.ToRank.Message)
+				if err := e.handle(a.ToRank.Message); err != nil {
+					c.cancel(err)
+					c.endBecause(a.ToRank.Proc, control.Exit{Code: -1, Signal: 9, Why: err.Error()}, err)
+				}
 			}
 		case a.Start != nil:
 			c.open(n, *a.Start)
@@ -280,12 +303,15 @@ func (c *inprocCluster) end(p *inprocProc, why error) bool {
 }
 
 // exit ends a process.
-func (c *inprocCluster) exit(id control.Proc, x control.Exit) {
+func (c *inprocCluster) exit(id control.Proc, x control.Exit) { c.endBecause(id, x, ErrKilled) }
+
+// endBecause ends a process, whose operations return why.
+func (c *inprocCluster) endBecause(id control.Proc, x control.Exit, why error) {
 	p := c.proc(id)
-	if p == nil || !c.end(p, ErrKilled) {
+	if p == nil || !c.end(p, why) {
 		return
 	}
-	p.stop(ErrKilled)
+	p.stop(why)
 	c.exited(p, x)
 }
 

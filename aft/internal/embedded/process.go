@@ -159,7 +159,9 @@ func (p *process) execute(m control.Message) {
 		p.wire.addPeers(m.Peers)
 		p.wake(m.Peers)
 	default:
-		p.ep.handle(m)
+		if err := p.ep.handle(m); err != nil {
+			p.fenced(err.Error())
+		}
 	}
 }
 

@@ -59,6 +59,10 @@ func BenchmarkCosts(b *testing.B) {
 			_, _ = control.ReadMessage(in)
 		})
 	})
+	b.Run("difference", func(b *testing.B) {
+		shrunk := control.Made{Op: control.OpShrink, New: &control.Group{ID: 2, Since: &control.Difference{Of: 1, Without: large.Made.New.Procs[5000:5001]}}}
+		measure(b, len(large.Made.New.Procs), func() { _, _ = shrunk.Whole(large.Made.New.Procs) }) // a member, not a byte
+	})
 	b.Run("process", func(b *testing.B) {
 		measure(b, 0, func() { _ = exec.Command("/bin/true").Run() })
 	})

@@ -12,6 +12,7 @@ type host struct {
 	messagesOut  int
 	bytesIn      int
 	bytesOut     int
+	introduction int           // of these, see Result
 	signs        int           // of life, in and out
 	longestQueue time.Duration // of what waits for the link
 }

@@ -30,7 +30,7 @@ type Model struct {
 var Default = Model{
 	Latency: 30 * time.Microsecond, Local: 10 * time.Microsecond, Bandwidth: 1.25e9,
 	Receive: 5 * time.Microsecond, Send: 2 * time.Microsecond,
-	Encode: 33, Decode: 33, Copy: 0.2,
+	Encode: 5, Decode: 5, Copy: 0.2,
 	Spawn: time.Millisecond, Boot: 20 * time.Millisecond, CleanUp: time.Millisecond,
 }
 

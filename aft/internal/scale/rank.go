@@ -53,7 +53,7 @@ func (r *rank) get(p part) {
 	at, m := r.free, p.m
 	switch m.Kind {
 	case control.KindMade:
-		r.made(at, *m.Made)
+		r.made(at, r.sim.whole(*m.Made))
 	case control.KindFailed:
 		if slices.ContainsFunc(r.neighbours, func(q control.Proc) bool { return slices.Contains(m.Failed, q) }) {
 			r.recover(at)

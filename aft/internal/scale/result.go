@@ -9,14 +9,17 @@ import (
 
 // Result is what something has cost, from its begin until the last rank has its world.
 type Result struct {
-	Time     time.Duration // simulated
-	In, Out  Traffic       // of the root, without signs of life
-	Busy     time.Duration // the root's processor by the model, signs of life included
-	Machine  time.Duration // what the root's machine has taken of the processor that simulates
-	Told     time.Duration // until the root has told the first node of the failure
-	Agreed   time.Duration // until all survivors had ended their bodies, and were told to repair
-	Repaired time.Duration // until the root began to tell of the new world
-	Behind   time.Duration // how long the last bytes waited for the root's link at most
+	Time    time.Duration // simulated
+	In, Out Traffic       // of the root, without signs of life
+	// Introductions are bytes from the root about newcomers and for them: where all processes are, and who is in
+	// their first world.
+	Introductions int
+	Busy          time.Duration // the root's processor by the model, signs of life included
+	Machine       time.Duration // what the root's machine has taken of the processor that simulates
+	Told          time.Duration // until the root has told the first node of the failure
+	Agreed        time.Duration // until all survivors had ended their bodies, and were told to repair
+	Repaired      time.Duration // until the root began to tell of the new world
+	Behind        time.Duration // how long the last bytes waited for the root's link at most
 }
 
 // Traffic are messages and their bytes.
@@ -38,7 +41,7 @@ func Run(c Config) (out Outcome, err error) {
 	}
 	began := s.now
 	s.root.event(s.now, 0, s.root.machine.Begin)
-	if err := s.until(func() bool { return s.whole(1) && s.begun == s.size() }); err != nil {
+	if err := s.until(func() bool { return s.allHave(1) && s.begun == s.size() }); err != nil {
 		return out, err
 	}
 	out.Start = s.result(began, 1)
@@ -52,7 +55,7 @@ func Run(c Config) (out Outcome, err error) {
 	s.reset()
 	began = s.now
 	s.fail()
-	if err := s.until(func() bool { return s.whole(2) }); err != nil {
+	if err := s.until(func() bool { return s.allHave(2) }); err != nil {
 		return out, err
 	}
 	out.Recovery = s.result(began, 2)
@@ -62,7 +65,7 @@ func Run(c Config) (out Outcome, err error) {
 func (s *sim) result(began time.Time, world int) Result {
 	r := s.root
 	return Result{
-		Time: s.last[control.CommID(world)].Sub(began), In: Traffic{r.messagesIn, r.bytesIn}, Out: Traffic{r.messagesOut, r.bytesOut},
+		Time: s.last[control.CommID(world)].Sub(began), In: Traffic{r.messagesIn, r.bytesIn}, Out: Traffic{r.messagesOut, r.bytesOut}, Introductions: r.introduction,
 		Busy: r.busy, Machine: r.worked, Told: s.since(began, "failed"), Agreed: s.since(began, "made end"), Repaired: s.since(began, "made repair"),
 		Behind: r.longestQueue,
 	}
@@ -79,6 +82,6 @@ func (s *sim) since(began time.Time, step string) time.Duration {
 func (s *sim) reset() {
 	r := s.root
 	r.busy, r.worked, r.longestQueue = 0, 0, 0
-	r.messagesIn, r.messagesOut, r.bytesIn, r.bytesOut, r.signs = 0, 0, 0, 0, 0
+	r.messagesIn, r.messagesOut, r.bytesIn, r.bytesOut, r.introduction, r.signs = 0, 0, 0, 0, 0, 0
 	clear(s.marks)
 }

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
@@ -65,9 +66,21 @@ func (r *root) perform(at time.Time, actions []control.Action) {
 	for _, m := range r.sim.gathered(rootID, parts) {
 		at = r.compute(at, r.model.Send+perByte(r.model.Copy, m.bytes))
 		r.count(&r.messagesOut, &r.bytesOut, m)
+		r.introduction += introducing(m)
 		n := m.to
 		r.sim.put(r.transmit(at, m.bytes).Add(r.model.Latency), func() { n.fromAbove(m) })
 	}
+}
+
+// introducing is how many bytes of a message are about newcomers, or for them.
+func introducing(m message) int {
+	others := slices.DeleteFunc(slices.Clone(m.parts), func(p part) bool {
+		return p.m.Kind == control.KindPeers || p.m.Made != nil && p.m.Made.Op == ""
+	})
+	if len(others) == 0 {
+		return m.bytes
+	}
+	return m.bytes - newMessage(m.to, others).bytes
 }
 
 // count counts a message of the root, signs of life apart from all others.

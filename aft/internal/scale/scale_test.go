@@ -22,7 +22,22 @@ func TestMessagesOfRanks(t *testing.T) {
 		one, many := after(t, 20, 1, 0, policy), after(t, 20, 16, 0, policy)
 		require.InDelta(t, one.In.Messages, many.In.Messages, 10, policy)
 		require.InDelta(t, one.Out.Messages, many.Out.Messages, 10, policy)
-		require.Greater(t, many.Out.Bytes, 5*one.Out.Bytes, "the new world has more members")
+	}
+}
+
+// TestBytesOfRanks: what the root tells of a failure is as long where nodes have more ranks. Only newcomers are told
+// of all processes. So with a tree, which brings the same to all nodes, the root's bytes do not grow at all.
+func TestBytesOfRanks(t *testing.T) {
+	for _, policy := range Policies {
+		for _, fanOut := range []int{0, 4} {
+			bytes := func(ranks int) int {
+				r := after(t, 20, ranks, fanOut, policy)
+				require.Positive(t, r.Introductions)
+				return r.Out.Bytes - r.Introductions
+			}
+			const few, many = 8, 64
+			require.Less(t, bytes(many)-bytes(few), 6*(many-few), "%s, fan-out %d: the ranks of one node are named, not those of 20", policy, fanOut)
+		}
 	}
 }
 

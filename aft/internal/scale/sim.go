@@ -23,7 +23,8 @@ type sim struct {
 	ranks map[control.Proc]*rank
 	sizes sizes
 
-	begun   int                          // ranks that the root knows to be in the zone
+	begun   int // ranks that the root knows to be in the zone
+	worlds  map[control.CommID][]control.Proc
 	inWorld map[control.CommID]int       // ranks that have a world
 	last    map[control.CommID]time.Time // when the last one of them got it
 	marks   map[string]time.Time         // when the root has first sent something since the failure
@@ -32,7 +33,7 @@ type sim struct {
 
 func newSim(c Config) (*sim, error) {
 	s := &sim{Config: c, now: time.Unix(1000, 0), ranks: make(map[control.Proc]*rank), sizes: make(sizes),
-		inWorld: make(map[control.CommID]int), last: make(map[control.CommID]time.Time), marks: make(map[string]time.Time)}
+		worlds: make(map[control.CommID][]control.Proc), inWorld: make(map[control.CommID]int), last: make(map[control.CommID]time.Time), marks: make(map[string]time.Time)}
 	machine, err := control.NewRoot(c.root())
 	if err != nil {
 		return nil, err
@@ -66,8 +67,26 @@ func (s *sim) enter(at time.Time, world control.CommID) {
 	s.last[world] = later(s.last[world], at)
 }
 
-// whole: all ranks have a world.
-func (s *sim) whole(world control.CommID) bool { return s.inWorld[world] == s.size() }
+// whole is what a rank knows that is told a difference. All have the same lists, so that there is one of each.
+func (s *sim) whole(m control.Made) control.Made {
+	if m.New == nil {
+		return m
+	}
+	if procs := s.worlds[m.New.ID]; procs != nil {
+		m.New = &control.Group{ID: m.New.ID, Procs: procs}
+		return m
+	}
+	whole, err := m.Whole(s.worlds[m.Comm])
+	if err != nil {
+		s.err = err
+		return m
+	}
+	s.worlds[m.New.ID] = whole.New.Procs
+	return whole
+}
+
+// allHave: all ranks have a world.
+func (s *sim) allHave(world control.CommID) bool { return s.inWorld[world] == s.size() }
 
 // fail makes the failure that was asked for, in the middle of the job.
 func (s *sim) fail() {
