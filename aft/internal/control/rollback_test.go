@@ -335,16 +335,6 @@ func TestHeirOfAnEvicted(t *testing.T) {
 	require.Equal(t, Start{Proc: 6, Original: 3, Epoch: 1}, s.starts[6])
 	require.Len(t, s.messages(KindInherit), 2)
 	require.Equal(t, Inherit{From: 5, To: 6}, *s.messages(KindInherit)[1].Inherit)
-
-	s = fourAtDetection(t, driver.Reuse)
-	s.kill(1)
-	s.evict(3)
-	s.do(s.r.Lost(s.now, 1, "off", true))
-	require.Equal(t, Start{Proc: 7, Original: 3, Epoch: 1}, s.starts[7])
-	require.NotEqual(t, Node(1), s.where[7])
-	for _, m := range s.messages(KindInherit) {
-		require.NotEqual(t, Proc(7), m.Inherit.To, "it is elsewhere")
-	}
 }
 
 // TestSynchronousRollBack: the program is told, and the replacement is started; nothing is revoked.
