@@ -81,7 +81,7 @@ func stuckMain(dir, way string) error {
 			stuckWays[way](ctx, z)
 			return errors.New("it was rolled back")
 		}
-		_, _, err = comm.Recv(ctx, z.Comm(), 3-z.Comm().Rank(), 0, make([]int, 1))
+		_, _, err = comm.Recv(context.Background(), derived, 3-z.Comm().Rank(), 0, make([]int, 1))
 		return err
 	}, aft.WithLogger(slog.New(slog.DiscardHandler)))
 }
