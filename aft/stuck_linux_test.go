@@ -41,10 +41,16 @@ var stuckWays = map[string]func(ctx context.Context, z *aft.Zone){
 	"background": func(_ context.Context, z *aft.Zone) {
 		_, _, _ = comm.Recv(context.Background(), z.Comm(), 3, 0, make([]int, 1))
 	},
+	"derived": func(context.Context, *aft.Zone) {
+		_, _, _ = comm.Recv(context.Background(), derived, 3, 0, make([]int, 1))
+	},
 	"collective": func(_ context.Context, z *aft.Zone) { _ = comm.Barrier(context.Background(), z.Comm()) },
 	"agree":      func(ctx context.Context, z *aft.Zone) { _, _ = z.Comm().Agree(ctx, 1) },
 	"context":    func(ctx context.Context, _ *aft.Zone) { <-ctx.Done() },
 }
+
+// derived is made from the world of stuckMain.
+var derived *comm.Comm
 
 func spinForEver() {
 	for n := 0; ; n++ {
@@ -61,6 +67,10 @@ func stuckMain(dir, way string) error {
 			fmt.Println(z.Original(), z.Replacement())
 			return nil
 		}
+		var err error
+		if derived, err = z.Comm().Split(ctx, 0, int(z.Comm().Rank())); err != nil {
+			return err
+		}
 		if _, err := z.Comm().Agree(ctx, 1); err != nil {
 			return err
 		}
@@ -71,7 +81,7 @@ func stuckMain(dir, way string) error {
 			stuckWays[way](ctx, z)
 			return errors.New("it was rolled back")
 		}
-		_, _, err := comm.Recv(ctx, z.Comm(), 3-z.Comm().Rank(), 0, make([]int, 1))
+		_, _, err = comm.Recv(context.Background(), derived, 3-z.Comm().Rank(), 0, make([]int, 1))
 		return err
 	}, aft.WithLogger(slog.New(slog.DiscardHandler)))
 }
@@ -79,7 +89,7 @@ func stuckMain(dir, way string) error {
 // TestStuckBodies: a body that looks at its context, or is in an operation of a communicator, is rolled back; the
 // process of any other one is replaced after the grace, and the log says where it was.
 func TestStuckBodies(t *testing.T) {
-	looks := map[string]bool{"receive": true, "background": true, "collective": true, "agree": true, "context": true}
+	looks := map[string]bool{"receive": true, "background": true, "derived": true, "collective": true, "agree": true, "context": true}
 	t.Setenv(delayVariable, "1h")
 	for way := range stuckWays {
 		t.Run(way, func(t *testing.T) {

@@ -72,6 +72,7 @@ func (d *daemon) live(r *rank) {
 	r.dead = true
 	d.mu.Unlock()
 	r.release()
+	_ = r.control.file.Close() // nobody has written to it
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
 		return m.Exited(now, notStarted(r.proc, err))
 	})
@@ -173,6 +174,7 @@ func (d *daemon) watch(r *rank) {
 		r.program.kill() // others may go on without it
 	}
 	following.Wait()
+	_ = r.control.file.Close() // it was only read
 	select {
 	case <-endOf(&output):
 	case <-time.After(lastLines):

@@ -108,7 +108,9 @@ func (p *Program) Start(args ...string) *Started {
 
 // Command is a run that has not been started.
 func (p *Program) Command(args ...string) *Started {
-	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), os.Args[0], args...)}
+	program, err := os.Executable() // it may have been called by a path that is relative to another directory
+	require.NoError(p.T, err)
+	s := &Started{t: p.T, Cmd: exec.CommandContext(p.T.Context(), program, args...)}
 	s.Cmd.Dir, s.Cmd.Env = p.Dir, Environment(append([]string{string(p.Mark())}, p.Env...)...)
 	s.Cmd.Stdout, s.Cmd.Stderr = &s.Stdout, &s.Stderr
 	p.runs = append(p.runs, s)

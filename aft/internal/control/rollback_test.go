@@ -323,6 +323,20 @@ func TestEvicted(t *testing.T) {
 	require.Contains(t, s.end.Report, "20 times processes were replaced whose bodies did not end in a roll-back")
 }
 
+// TestHeirOfAnEvicted: what a process in the way has left goes to its replacement, and if that dies before it has come to the
+// repair, to the next one; nothing is left by a process that has failed.
+func TestHeirOfAnEvicted(t *testing.T) {
+	s := fourAtDetection(t, driver.Reuse)
+	s.kill(1)
+	require.Empty(t, s.messages(KindInherit))
+	s.evict(3)
+	require.Equal(t, Inherit{From: 3, To: 5}, *s.messages(KindInherit)[0].Inherit)
+	s.kill(5)
+	require.Equal(t, Start{Proc: 6, Original: 3, Epoch: 1}, s.starts[6])
+	require.Len(t, s.messages(KindInherit), 2)
+	require.Equal(t, Inherit{From: 5, To: 6}, *s.messages(KindInherit)[1].Inherit)
+}
+
 // TestSynchronousRollBack: the program is told, and the replacement is started; nothing is revoked.
 func TestSynchronousRollBack(t *testing.T) {
 	s := running(t, RootConfig{Size: 4, Nodes: nodesOf(2, 0)})

@@ -59,6 +59,14 @@ func TestSpareRankElsewhere(t *testing.T) {
 	require.Equal(t, Start{Proc: 5, Original: Asleep}, s.starts[5])
 	require.Equal(t, Node(1), s.where[5], "where fewer ranks are: else all would come to one node, one after the other")
 
+	s = running(t, RootConfig{Size: 5, Nodes: nodesOf(3, 0), SpareRanks: 2})
+	s.hello(5)
+	s.hello(6)
+	require.Equal(t, []Node{2, 0}, s.placed()[5:])
+	s.kill(0)
+	s.repairAll(0, 1, p, 1, 2, 3, 4)
+	require.Equal(t, []Proc{6, 1, 2, 3, 4}, s.made(1).New.Procs, "not where as few ranks are")
+
 	full := nodesOf(2, 0)
 	full[0].Slots, full[1].Slots = 2, 2
 	s = withSpares(t, 1, full)

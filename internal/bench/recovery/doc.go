@@ -8,6 +8,7 @@
 //	go test ./internal/bench/recovery -run ^$ -bench Messages -benchtime 1x
 //	go test ./internal/bench/recovery -run ^$ -bench Zone -benchtime 1x -rounds 21 # a zone without failures
 //	go test ./internal/bench/recovery -run ^$ -bench 'EmptyJob|PlainStart' -np 8 -nodes 4
+//	go test ./internal/bench/recovery -run ^$ -bench Rivals -benchtime 1x -rounds 10 # ways to go on after a failure, in turn
 //
 // The test binary (go test -c) has the same flags. It is also the program that a job of
 // processes runs; on a cluster, under craft run, with TEST_AS_PROGRAM=1 and -np 0, its rank 0 prints
