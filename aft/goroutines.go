@@ -2,7 +2,10 @@ package aft
 
 import (
 	"context"
+	"errors"
 	"sync"
+
+	"github.com/craft-go/craft/aft/comm"
 )
 
 // goroutines are those of one attempt: before the body is entered again all have ended, so that none
@@ -20,18 +23,30 @@ type goroutines struct {
 // goroutines of this one. One that does not end is in the way as a body is that does not.
 //
 // An error of f that is not due to the end of the context ends the context with it as the cause, and is the
-// body's if that returns nil, or returns because of that. Go is called by the body, and by what it has
+// body's if that returns nil, or returns because of that; so is one that f meets after the body has returned nil. Go is called by the body, and by what it has
 // started so.
 func (z *Zone) Go(f func(ctx context.Context) error) {
 	s := z.present.Load()
 	z.goroutines.start(s.ctx, func(ctx context.Context) error {
 		err := f(ctx)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+		case ctx.Err() == nil:
 			z.goroutines.fail(err)
 			s.cancel(err)
+		case !endOfAttempt(ctx, err):
+			z.goroutines.fail(err)
 		}
 		return err
 	})
+}
+
+// endOfAttempt reports whether a goroutine whose context has ended may have failed because of that. Where the body has
+// returned it fails with the end of the context itself, or because others have returned too; what else its last writes
+// meet is nobody's but its own. In a roll-back it may meet anything.
+func endOfAttempt(ctx context.Context, err error) bool {
+	returned := context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause that join gives, not one that a caller has made of it
+	return !returned || errors.Is(err, context.Canceled) || errors.Is(err, comm.ErrClosed)
 }
 
 // Wait returns when all goroutines that Go has started have ended, with the first error of one that was not

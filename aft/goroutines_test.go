@@ -99,6 +99,22 @@ func TestErrorOfAGoroutine(t *testing.T) {
 	require.ErrorIs(t, err, mine)
 }
 
+// TestLateErrorOfAGoroutine is that of the body, too: its last writes are made when the body has returned.
+func TestLateErrorOfAGoroutine(t *testing.T) {
+	mine := errors.New("the disk is full")
+	for _, last := range []error{nil, mine, comm.ErrClosed, context.Canceled} {
+		err := aft.Run(t.Context(), func(_ context.Context, z *aft.Zone) error {
+			z.Go(func(ctx context.Context) error { <-ctx.Done(); return last })
+			return nil
+		}, aft.WithRanks(2), quiet)
+		if last == mine {
+			require.ErrorIs(t, err, mine)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
 // stuck waits for what never comes.
 func stuck(forever <-chan struct{}) { <-forever }
 

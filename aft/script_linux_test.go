@@ -77,3 +77,21 @@ func TestSignalBehindTheProgram(t *testing.T) {
 	require.Equal(t, 128+15, code, stderr)
 	require.Equal(t, 4, strings.Count(stdout, "saved\n"), stdout+stderr)
 }
+
+// TestScriptHidesTheConnection: a program that finds something else in its place says so at once, rather than to write
+// its messages there.
+func TestScriptHidesTheConnection(t *testing.T) {
+	for script, why := range map[string]string{
+		`exec 3>&1; exec "$0" "$@"`:                    "descriptor 3 is not a connection to the daemon: another pipe",
+		`{ "$0" "$@" | cat; } 3>&1; exit 1`:            "descriptor 3 is not a connection to the daemon: another pipe",
+		`exec 5>&3 3>&4 4>&5; exec "$0" "$@"`:          "descriptor 3 is not a connection to the daemon: the wrong end of a pipe",
+		`exec 4>&1; exec "$0" "$@"`:                    "descriptor 4 is not a connection to the daemon: the wrong end of a pipe",
+		`exec 3>/dev/null 4>/dev/null; exec "$0" "$@"`: "descriptor 3 is not a connection to the daemon: not a pipe",
+	} {
+		stdout, stderr, code := scripts(t, launch.Timing{}, script, t.TempDir(), "off")
+		require.Equal(t, 1, code, "%s\n%s", script, stderr)
+		require.Equal(t, 4, strings.Count(stderr, why), "%s\n%s", script, stderr)
+		require.Contains(t, stderr, "must leave descriptors 3 and 4 to the program")
+		require.Empty(t, stdout, script)
+	}
+}

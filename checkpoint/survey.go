@@ -278,6 +278,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		why := found.Lost
 		if why == "" {
 			st.tellEnded(found, nil)
+			st.tellAnew()
 		}
 		if why == "" || st.line.parent != nil || found.Own {
 			return nil, nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
@@ -321,6 +322,7 @@ func (d *daemon) start(s control.Start) {
 	d.ranks[s.Proc] = r
 	own := d.setup
 	own.Program, own.Args, own.Env, own.Dir = "", nil, nil, ""
+	own.Up = proc.Identity(r.theirs[3])
 	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}}, nil)
 	d.watched.Go(func() { d.live(r) })
 }

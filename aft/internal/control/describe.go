@@ -216,6 +216,7 @@ func setupFields(c *coder, s *Setup) {
 	text(c, &s.NodePath)
 	timingFields(c, &s.Timing)
 	c.bool(&s.Remote)
+	unsigned(c, &s.Up)
 }
 
 func timingFields(c *coder, t *Timing) {

@@ -345,6 +345,9 @@ type Setup struct {
 	// Remote: the root is on another host, or may be. While this one sleeps, time
 	// goes on there.
 	Remote bool
+	// Up, in the setup of a rank, identifies its pipe to the daemon: a script may have put another one in that place.
+	// 0: the system does not tell.
+	Up uint64
 }
 
 // Timing says how silence is judged.

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 )
@@ -28,15 +30,15 @@ func newConnection(up, down *os.File) connection {
 
 // connect takes the descriptors over.
 func connect() (connection, error) {
-	up, err := inheritedPipe(env.ControlUp)
+	up, err := inheritedPipe(env.ControlUp, syscall.O_WRONLY)
 	if err != nil {
 		return connection{}, err
 	}
-	down, err := inheritedPipe(env.ControlDown)
+	down, err := inheritedPipe(env.ControlDown, syscall.O_RDONLY)
 	return newConnection(up, down), err
 }
 
-func inheritedPipe(fd int) (*os.File, error) {
+func inheritedPipe(fd, access int) (*os.File, error) {
 	syscall.CloseOnExec(fd)
 	var is syscall.Stat_t
 	err := syscall.Fstat(fd, &is)
@@ -44,12 +46,32 @@ func inheritedPipe(fd int) (*os.File, error) {
 		err = errors.New("not a pipe")
 	}
 	if err == nil {
+		var flags int
+		if flags, err = unix.FcntlInt(uintptr(fd), syscall.F_GETFL, 0); err == nil && flags&syscall.O_ACCMODE != access {
+			err = errors.New("the wrong end of a pipe")
+		}
+	}
+	if err == nil {
 		err = syscall.SetNonblock(fd, true) // so that it has deadlines
 	}
 	if err != nil {
-		return nil, fmt.Errorf("descriptor %d is not a connection to the daemon: %w", fd, err)
+		return nil, notTheDaemon(fd, err)
 	}
 	return os.NewFile(uintptr(fd), "daemon"), nil
+}
+
+// verify reports a pipe that is none to the daemon: a script has put another one in its place, its standard output
+// perhaps, where a message would be lost without an error. identity is what the daemon says of the right one.
+func (c connection) verify(identity uint64) error {
+	if identity == 0 || proc.Identity(c.up) == identity {
+		return nil
+	}
+	return notTheDaemon(env.ControlUp, errors.New("another pipe"))
+}
+
+func notTheDaemon(fd int, why error) error {
+	return fmt.Errorf("%w: descriptor %d is not a connection to the daemon: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun, and a script that it starts must leave descriptors %d and %d to the program; where a rank starts other programs on purpose, take %[4]s out of their environment",
+		ErrNoJob, fd, why, env.Role, env.RoleRank, env.ControlUp, env.ControlDown)
 }
 
 // claim makes the connection this process's own. The programs that a script starts inherit the same one, and who

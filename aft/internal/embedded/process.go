@@ -37,8 +37,7 @@ func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	}
 	conn, err := connect()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; %s=%s says that it is one: craft run must start the program itself, not through mpirun or srun; where a rank starts other programs on purpose, take %[3]s out of their environment",
-			ErrNoJob, err, env.Role, env.RoleRank)
+		return nil, err
 	}
 	if !conn.claim() {
 		return nil, errors.Join(errSecond, conn.Close())
@@ -57,7 +56,7 @@ func Join(ctx context.Context, log *slog.Logger) (driver.Session, error) {
 	case len(m.Start) != 1:
 		return nil, fmt.Errorf("%w: the daemon began with %q", ErrControl, m.Kind)
 	}
-	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+	if err := errors.Join(conn.verify(m.Setup.Up), conn.SetReadDeadline(time.Time{})); err != nil {
 		return nil, err
 	}
 	return newProcess(ctx, conn, *m.Setup, m.Start[0], log)

@@ -27,6 +27,19 @@ func Claimant(end *os.File) int {
 	return max(0, int(held.Pid))
 }
 
+// Identity tells a pipe from others, to all that have inherited the same end. 0: the system does not.
+func Identity(end *os.File) uint64 {
+	info, err := end.Stat()
+	if err != nil {
+		return 0
+	}
+	is, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return is.Ino
+}
+
 func lock(file *os.File, command int, whole *syscall.Flock_t) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
