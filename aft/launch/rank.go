@@ -72,6 +72,7 @@ func (d *daemon) live(r *rank) {
 	r.dead = true
 	d.mu.Unlock()
 	r.release()
+	closeAll([]*os.File{r.control.file})
 	d.do(func(m *control.Daemon, now time.Time) []control.DaemonAction {
 		return m.Exited(now, notStarted(r.proc, err))
 	})
@@ -173,6 +174,7 @@ func (d *daemon) watch(r *rank) {
 		r.program.kill() // others may go on without it
 	}
 	following.Wait()
+	closeAll([]*os.File{r.control.file})
 	select {
 	case <-endOf(&output):
 	case <-time.After(lastLines):
