@@ -50,25 +50,31 @@
 // process knows of any failure). When nobody needs who has failed, the zones of the
 // survivors revoke it after CRAFT_RECOVERY_DELAY or WithRecoveryDelay.
 //
-// At the end of an attempt, before anything is agreed on: the context ends; the
-// functions given to Zone.Cleanup run, the latest first; what was registered with
-// Session.OnRepair is closed. Checkpoints are: an asynchronous copy is published
-// within CRAFT_DRAIN_TIMEOUT. So when a body begins again, nothing of the attempt
-// before is under way on any rank.
+// At the end of an attempt, before anything is agreed on: the context ends; goroutines
+// that were started with Zone.Go are waited for; the functions given to Zone.Cleanup
+// run, the latest first; what was registered with Session.OnRepair is closed.
+// Checkpoints are: an asynchronous copy is published within CRAFT_DRAIN_TIMEOUT. So
+// when a body begins again, nothing of the attempt before is under way on any rank.
 //
 // # Who recovers how
 //
 // CRAFT_COMM_RECOVERY_POLICY or WithRecovery: NON-SHRINKING replaces the lost
 // processes, each with the rank of the one whose place it takes; SHRINKING goes
-// on with fewer ranks; ABORT ends the job, which craft run --restarts deploys again. CRAFT_COMM_SPAWN_POLICY or WithSpawn says where
-// replacements run. Programs that keep their data through a failure call
-// Zone.Repair instead of returning.
+// on with fewer ranks; GLOBAL-RESTART revokes and replaces at the moment of the
+// detection, and replaces a process whose body does not end within
+// CRAFT_RECOVERY_GRACE as well (package reinit has it under the names of the
+// Reinit++ paper); ABORT ends the job, which craft run --restarts deploys again.
+// CRAFT_COMM_SPAWN_POLICY or WithSpawn says where replacements run. With
+// WithSynchronous bodies ask Zone.FaultDetected and end where they may be left.
+// Programs that keep their data through a failure call Zone.Repair instead of
+// returning.
 //
 // # What ends a job
 //
 // A failure that comes back again and again without progress (Zone.Step) ends the job with a
 // report. A body that neither communicates nor looks at its context is waited for, and its process
-// killed after the launcher's repair timeout (craft run --repair-timeout). A panic is not recovered:
+// killed after the launcher's repair timeout (craft run --repair-timeout); with GLOBAL-RESTART after
+// the grace, and where ranks are goroutines the job then ends with ErrStuck. A panic is not recovered:
 // it is the end of that process, and with ranks that are goroutines, of the program. A body that
 // calls runtime.Goexit ends its process too; with ranks that are goroutines that of Run's caller,
 // or by a panic the program if that is main's.

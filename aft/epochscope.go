@@ -24,13 +24,16 @@ type epochScope struct {
 	watch    sync.WaitGroup
 }
 
+// scopeKey finds the scope that a context comes from.
+type scopeKey struct{}
+
 // newEpochScope begins one at the session's present place. Its context ends with
 // the caller's, with the recovery, or with end. A failure that is known starts the
 // recovery after a while: it may be that no operation needs who has failed.
 func (r *run) newEpochScope() *epochScope {
 	s := &epochScope{place: r.session.Place()}
 	s.failure, s.revoked = s.place.Comm.FailureKnown(), s.place.Comm.Revoked()
-	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
+	s.ctx, s.cancel = context.WithCancelCause(context.WithValue(r.ctx, scopeKey{}, s))
 	s.watching, s.over = context.WithCancel(context.Background())
 	s.watch.Go(func() { r.follow(s) })
 	return s

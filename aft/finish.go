@@ -24,9 +24,6 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 	clean()
 	r.hooks()
 	cleaned := time.Now()
-	if v.Failure && r.options.stepwise {
-		s.shrinkFirst(ctx)
-	}
 	out, err := r.agree(ctx, s, v)
 	switch {
 	case err != nil:
@@ -81,9 +78,6 @@ func (r *run) repair(ctx context.Context, s *epochScope, began time.Time, p Phas
 		r.log.Warn("something that was kept through the recovery is given up", "error", err)
 	}
 	next := r.newEpochScope()
-	if r.options.stepwise {
-		next.reorder()
-	}
 	r.report(s, next, p)
 	return next, nil
 }

@@ -80,6 +80,14 @@ func (g *goroutines) wait() error {
 	return g.err
 }
 
+// drain waits, and forgets the error: what they return in a failure is put down to that.
+func (g *goroutines) drain() {
+	_ = g.wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = nil
+}
+
 // any: some were started.
 func (g *goroutines) any() bool {
 	g.mu.Lock()

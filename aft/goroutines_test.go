@@ -115,6 +115,39 @@ func TestLateErrorOfAGoroutine(t *testing.T) {
 	}
 }
 
+// TestErrorBeforeARepair: what a goroutine has returned because of a failure is put down to that, and is no error of the
+// body that goes on behind Repair.
+func TestErrorBeforeARepair(t *testing.T) {
+	require.NoError(t, (&afttest.Cluster{}).Run(t.Context(), 3, func(ctx context.Context, r *afttest.Rank) error {
+		return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			if _, err := z.Comm().Agree(ctx, 1); err != nil {
+				return err
+			}
+			if z.Epoch() > 0 { // the replacement
+				return nil
+			}
+			if z.Original() == 1 {
+				r.Die()
+			}
+			got := make(chan error, 1)
+			z.Go(func(ctx context.Context) error {
+				_, _, err := comm.Recv(ctx, z.Comm(), 1, 0, make([]int, 1))
+				got <- err
+				return err
+			})
+			require.ErrorIs(t, <-got, comm.ErrProcFailed)
+			other := 2 - z.Comm().Rank() // has it, too, before anything is revoked
+			require.NoError(t, comm.Send(t.Context(), z.Comm(), other, 1, []int{1}))
+			_, _, _ = comm.Recv(t.Context(), z.Comm(), other, 1, make([]int, 1)) // it may repair already
+			_, err := z.Repair(ctx)
+			require.NoError(t, err)
+			require.NoError(t, z.Wait())
+			_, err = z.Comm().Agree(z.Context(), 1)
+			return err
+		}, quiet, aft.WithRecoveryDelay(time.Minute))
+	}))
+}
+
 // stuck waits for what never comes.
 func stuck(forever <-chan struct{}) { <-forever }
 

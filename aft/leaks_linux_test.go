@@ -19,6 +19,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/stepwise"
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
@@ -40,7 +41,7 @@ func TestRecoveriesLeakNothing(t *testing.T) {
 		cfg               launch.Config
 	}{
 		{name: "NON-SHRINKING", cfg: launch.Config{Policy: comm.Policy{Recovery: comm.NonShrinking}}},
-		{name: "ULFM", levels: "mem", env: []string{"CRAFT_TEST_STEPWISE=1"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.NonShrinking}}},
+		{name: "ULFM", levels: "mem", env: []string{stepwise.Variable + "=1"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.NonShrinking}}},
 		{name: "GLOBAL-RESTART", levels: "local:1,partner:1,pfs:3", env: []string{"CRAFT_WRITE_ASYNC=1"}, cfg: launch.Config{Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
 		{name: "spare rank", levels: "mem", cfg: launch.Config{SpareRanks: 1, Policy: comm.Policy{Recovery: comm.GlobalRestart}}},
 		{name: "evictions", levels: "mem:1,pfs:3", way: "evict", cfg: launch.Config{Policy: comm.Policy{Recovery: comm.GlobalRestart}}},

@@ -27,7 +27,6 @@ type options struct {
 	inProcess       bool
 	cancelOnFailure bool
 	synchronous     bool
-	stepwise        bool // see stepwiseVariable
 }
 
 // WithRecovery sets the recovery policy, as CRAFT_COMM_RECOVERY_POLICY does.
@@ -70,7 +69,6 @@ func WithCancelOnFailure() Option { return func(o *options) { o.cancelOnFailure 
 
 func newOptions(opts []Option) (options, error) {
 	o := options{logger: slog.Default()}
-	o.stepwise = stepwise()
 	if err := env.Load(&o); err != nil {
 		return options{}, err
 	}

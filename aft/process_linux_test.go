@@ -25,6 +25,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/stepwise"
 	"github.com/craft-go/craft/internal/testsignal"
 	"github.com/craft-go/craft/internal/testtime"
 )
@@ -88,6 +89,7 @@ func rankMain(dir, mode string, deaths []string) error {
 	}}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	err := aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		stepwise.Begin(z)
 		k.deaths = func(iter int) {
 			for _, d := range deaths {
 				switch d {
@@ -283,11 +285,17 @@ func TestProcessesInAZone(t *testing.T) {
 	}
 }
 
-// TestStepwise: the zone recovers as well by the calls of ULFM one after the other.
+// TestStepwise: the zone recovers as well behind the calls of ULFM one after the other.
 func TestStepwise(t *testing.T) {
-	t.Setenv("CRAFT_TEST_STEPWISE", "1")
-	stdout, stderr, code := launched(t, comm.Policy{Spawn: comm.Reuse}, t.TempDir(), "off", "2@7", "1@9", "0@9")
+	t.Setenv(stepwise.Variable, "1")
+	program, err := os.Executable()
+	require.NoError(t, err)
+	var log bytes.Buffer
+	stdout, stderr, code := launchedWith(t, launch.Config{
+		Program: program, Args: []string{t.TempDir(), "off", "2@7", "1@9", "0@9"}, Policy: comm.Policy{Spawn: comm.Reuse}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	require.Zero(t, code, stderr)
+	require.Contains(t, log.String(), "has called Shrink after a failure")
 	require.Contains(t, stdout, "4 ranks, 2 recoveries\n")
 	require.Contains(t, stdout, fmt.Sprintf("%.0f\n", undisturbed()))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/stepwise"
 )
 
 // usage is what a process has of what it may not have more and more of.
@@ -83,6 +84,7 @@ func recurringMain(dir string, args []string) error {
 	early, _ := strconv.Atoi(args[1])
 	evict := args[2] == "evict"
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
+		stepwise.Begin(z)
 		c, epoch := z.Comm(), z.Epoch()
 		cp, err := checkpoint.New("recurring", c, checkpoint.WithPath(filepath.Join(dir, "cp")))
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // Session.OnRepair is closed (checkpoints, for example); goroutines that Go has started are waited
 // for; Cleanup functions wait for the end of the body.
 //
-// Repair does not end because recovery has started, so ctx may be the body's.
+// Repair does not end because recovery has started, or a goroutine has returned an error, so ctx may be the body's.
 // After an error the zone is over for this rank: the body should return, and
 // whatever it returns, Run returns this error.
 func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
@@ -28,7 +28,7 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 	s := z.present.Load()
 	z.run.session.Zone().Revoke()
 	s.cancel(ErrRecovering)
-	_ = z.goroutines.wait() // what they return is put down to the failure
+	z.goroutines.drain()
 	next, err := z.run.finish(ctx, s, comm.Verdict{Failure: true}, nil, func() {})
 	if next == nil && err == nil {
 		err = fmt.Errorf("aft: the zone ended while rank %d asked for a repair", z.Comm().Rank())
@@ -41,11 +41,12 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 	return *next.place.Change, nil
 }
 
-// beyond is ctx without the end that recovery puts to the body's context.
+// beyond is ctx without the end of an attempt's context that it may come from: by recovery, or by an error of a goroutine.
 func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stopOwn := context.AfterFunc(ctx, func() {
-		if cause := context.Cause(ctx); !errors.Is(cause, ErrRecovering) {
+		cause := context.Cause(ctx)
+		if s, ok := ctx.Value(scopeKey{}).(*epochScope); !ok || !errors.Is(cause, context.Cause(s.ctx)) {
 			cancel(cause)
 		}
 	})

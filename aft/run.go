@@ -89,9 +89,6 @@ func runZone(ctx context.Context, s *comm.Session, o options, body func(context.
 	defer quitUnless(&returned, s)
 	r := &run{ctx: ctx, session: s, options: o, log: o.logger.With("original", int(place.Original), "node", place.Node)}
 	next := r.newEpochScope()
-	if o.stepwise && place.Replacement {
-		next.reorder()
-	}
 	var err error
 	for next != nil && err == nil {
 		next, err = r.attempt(next, body)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -122,8 +123,15 @@ func condensed(b []byte) int64 {
 
 // findUnequal names the keys whose replicas differ.
 func (wr *writing) findUnequal(ctx context.Context, keys []string, mine []byte) error {
+	byRank, err := fromAll(ctx, wr.core, keys)
+	if err != nil {
+		return err
+	}
 	all, err := comm.AllgatherBytes(ctx, wr.comm, mine)
 	if err != nil {
+		return err
+	}
+	if err := sameOrder("replicated", byRank); err != nil {
 		return err
 	}
 	for r, other := range all {
@@ -139,6 +147,26 @@ func (wr *writing) findUnequal(ctx context.Context, keys []string, mine []byte) 
 		}
 	}
 	return fmt.Errorf("%w about their replicated values", ErrDisagree)
+}
+
+// sameOrder returns an error if ranks have added the same keys in different orders: values are compared in that of Add.
+func sameOrder(spread string, byRank [][]string) error {
+	first := byRank[0]
+	for r, keys := range byRank {
+		if slices.Equal(keys, first) || !slices.Equal(slices.Sorted(slices.Values(keys)), slices.Sorted(slices.Values(first))) {
+			continue
+		}
+		from, to := 0, len(keys)
+		for keys[from] == first[from] {
+			from++
+		}
+		for keys[to-1] == first[to-1] {
+			to--
+		}
+		return fmt.Errorf("%w: all ranks must add their %s values in one order, but rank 0 has added %s, and rank %d %s", ErrDisagree, spread,
+			join(first[from:to], ", ", strconv.Quote), r, join(keys[from:to], ", ", strconv.Quote))
+	}
+	return nil
 }
 
 // boxesOf are this rank's parts of the partitioned values, and a text that tells when they change.
@@ -159,6 +187,15 @@ func boxesOf(sections []container.Section) (boxes []keyDesc, text string) {
 func (wr *writing) checkCover(ctx context.Context, boxes []keyDesc) error {
 	byRank, err := fromAll(ctx, wr.core, boxes)
 	if err != nil {
+		return err
+	}
+	keys := make([][]string, len(byRank))
+	for r, theirs := range byRank {
+		for _, d := range theirs {
+			keys[r] = append(keys[r], d.Key)
+		}
+	}
+	if err := sameOrder("partitioned", keys); err != nil {
 		return err
 	}
 	for k, mine := range boxes {

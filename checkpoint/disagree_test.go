@@ -84,6 +84,48 @@ func TestRanksMustAgree(t *testing.T) {
 			require.ErrorContains(t, err, "rank 0 has 1 replicated values, rank 1 has 0")
 		}
 	})
+	t.Run("other orders", func(t *testing.T) {
+		for name, add := range map[string]func(cp *Checkpoint, key string, v *[]float64) error{
+			"replicated": func(cp *Checkpoint, key string, v *[]float64) error {
+				*v = append(*v, float64(len(key)))
+				return cp.Add(key, cptypes.Replicated(v))
+			},
+			"partitioned": func(cp *Checkpoint, key string, v *[]float64) error {
+				*v = []float64{1}
+				rank := int(cp.comm.Rank())
+				return cp.Add(key, cptypes.Partitioned(v, rank, rank+1, 3))
+			},
+		} {
+			dir := t.TempDir()
+			errs := make([]error, 3)
+			require.NoError(t, afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
+				cp, err := New("order", c, WithPath(dir))
+				if err != nil {
+					return err
+				}
+				defer cp.Close()
+				keys := []string{"a", "density", "energy of it", "z"}
+				if c.Rank() == 2 {
+					keys[1], keys[2] = keys[2], keys[1]
+				}
+				for _, key := range keys {
+					if err := add(cp, key, new([]float64)); err != nil {
+						return err
+					}
+				}
+				if err := cp.Commit(); err != nil {
+					return err
+				}
+				errs[c.Rank()] = cp.Write(ctx)
+				return nil
+			}), name)
+			for _, err := range errs {
+				require.ErrorIs(t, err, ErrDisagree, name)
+				require.ErrorContains(t, err, `rank 0 has added "density", "energy of it", and rank 2 "energy of it", "density"`, name)
+				require.ErrorContains(t, err, name)
+			}
+		}
+	})
 	t.Run("boxes leave a gap", func(t *testing.T) {
 		dir := t.TempDir()
 		err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {

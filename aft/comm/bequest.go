@@ -21,8 +21,9 @@ type Bequeather interface {
 // bequestLimit is how long the keepers of a process that is about to be replaced have.
 const bequestLimit = time.Second
 
-// bequests are what is kept and can be left. Somebody may hold a lock for ever, as the body does not end.
-func (s *Session) bequests() []driver.Bequest {
+// bequests are what is kept and can be left; late: it is not known in time. Somebody may hold a lock for ever, as the body
+// does not end.
+func (s *Session) bequests() (all []driver.Bequest, late bool) {
 	found := make(chan []driver.Bequest, 1)
 	go func() { // ends soon, or with the process
 		var all []driver.Bequest
@@ -37,9 +38,9 @@ func (s *Session) bequests() []driver.Bequest {
 	}()
 	select {
 	case all := <-found:
-		return all
+		return all, false
 	case <-time.After(bequestLimit):
-		return nil
+		return nil, true
 	}
 }
 

@@ -92,7 +92,11 @@ func (z ZoneSession) CountRecovery(d time.Duration) { z.s.repairing.Add(int64(d)
 // return, unless the ranks are not processes: then the job ends with an error.
 func (z ZoneSession) Evict(why error) {
 	if q, ok := z.s.engine.(driver.Quitter); ok {
-		q.Evict(why, z.s.bequests())
+		leaves, late := z.s.bequests()
+		if late {
+			why = fmt.Errorf("%w; what it keeps in memory could not be handed over within %v", why, bequestLimit)
+		}
+		q.Evict(why, leaves)
 	}
 }
 

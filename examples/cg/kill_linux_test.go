@@ -17,7 +17,7 @@ import (
 // failures finds, under any policy and in any mode. Each of the first cases is tried under
 // all policies, each of the others under one.
 func TestRanksAndNodesAreKilled(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	rng := testseed.Rand(t)
 	for i, c := range []struct {
 		flags      string
@@ -43,7 +43,7 @@ func TestRanksAndNodesAreKilled(t *testing.T) {
 			t.Run(fmt.Sprint(c.flags, " ", recovery, " ", mode), func(t *testing.T) {
 				p := newProgram(t)
 				args := small(append(strings.Fields(c.flags), "-np", "4", "-recovery", string(recovery), "-async", string(mode))...)
-				got := p.result(args...)
+				got := p.Result(args...)
 				same(t, want, got)
 				require.Equal(t, -1, got.RestartedFrom)
 				require.GreaterOrEqual(t, got.Recoveries, 1)
@@ -55,7 +55,7 @@ func TestRanksAndNodesAreKilled(t *testing.T) {
 				if recovery == comm.NonShrinking {
 					require.Equal(t, 4, got.Ranks)
 				}
-				same(t, want, p.result(args...)) // on as many ranks as at first, from the last checkpoint
+				same(t, want, p.Result(args...)) // on as many ranks as at first, from the last checkpoint
 			})
 		}
 	}
@@ -63,10 +63,10 @@ func TestRanksAndNodesAreKilled(t *testing.T) {
 
 // TestOnTheNodes: the versions of a node that is killed come from copies on others.
 func TestOnTheNodes(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, recovery := range killtest.Recoveries() {
 		p := newProgram(t)
-		got := p.result(small(strings.Fields("-np 4 -nodes 2 -spare-nodes 1 -kill-node 1@13 -levels partner:1,pfs:1000 -node-path nodes -recovery " + string(recovery))...)...)
+		got := p.Result(small(strings.Fields("-np 4 -nodes 2 -spare-nodes 1 -kill-node 1@13 -levels partner:1,pfs:1000 -node-path nodes -recovery " + string(recovery))...)...)
 		same(t, want, got)
 		require.Equal(t, 1, got.Recoveries)
 	}

@@ -6,27 +6,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
-// program is the program in a working directory of its own.
-type program struct{ *testprogram.Program }
-
-func newProgram(t *testing.T) *program {
-	p := testprogram.New(t)
-	p.Env = []string{"CRAFT_SYNC=none"} // nobody pulls the plug
-	return &program{p}
-}
-
-// result runs it with -json and wants success and one line of JSON.
-func (p *program) result(args ...string) (r result) {
-	p.T.Helper()
-	p.JSON(&r, append(args, "-json")...)
-	return r
-}
+func newProgram(t *testing.T) killtest.Program[result] { return killtest.NewProgram[result](t) }
 
 // small has the same grid on any number of ranks, in each iteration a checkpoint, and at its end
 // a residual that is far from nothing.
@@ -46,7 +33,7 @@ func same(t *testing.T, want, got result) {
 }
 
 func TestAnyNumberOfRanks(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	require.Equal(t, 25, want.Iterations)
 	require.Equal(t, 25, want.VersionsWritten)
 	require.Equal(t, -1, want.RestartedFrom)
@@ -54,46 +41,46 @@ func TestAnyNumberOfRanks(t *testing.T) {
 	require.Greater(t, want.Error, 1e-13, "not all digits are those of the solution yet")
 	require.Less(t, want.Error, 1e-10)
 	for _, how := range []string{"-ranks 2", "-ranks 3", "-ranks 5", "-ranks 8", "-ranks 20", "-np 3", "-np 4 -nodes 2"} { // 20: some have no plane
-		got := newProgram(t).result(small(strings.Fields(how)...)...)
+		got := newProgram(t).Result(small(strings.Fields(how)...)...)
 		same(t, want, got)
 		require.Zero(t, got.Recoveries)
 	}
-	require.NotEqual(t, want.Digest, newProgram(t).result(small("-iters", "24")...).Digest)
-	require.NotEqual(t, want.Digest, newProgram(t).result(small("-nx", "8")...).Digest)
+	require.NotEqual(t, want.Digest, newProgram(t).Result(small("-iters", "24")...).Digest)
+	require.NotEqual(t, want.Digest, newProgram(t).Result(small("-nx", "8")...).Digest)
 }
 
 // TestStacked: each rank has its own grid, and they are one in the direction of z.
 func TestStacked(t *testing.T) {
-	got := newProgram(t).result(strings.Fields("-nx 9 -ny 7 -nz 4 -iters 25 -ranks 4")...)
-	same(t, newProgram(t).result(small()...), got)
+	got := newProgram(t).Result(strings.Fields("-nx 9 -ny 7 -nz 4 -iters 25 -ranks 4")...)
+	same(t, newProgram(t).Result(small()...), got)
 	// Of goroutines and of processes, which shrink in the middle.
-	got = newProgram(t).result(strings.Fields("-nx 9 -ny 7 -nz 4 -iters 25 -np 4 -kill 1@7,3@12 -recovery SHRINKING")...)
-	same(t, newProgram(t).result(small()...), got)
+	got = newProgram(t).Result(strings.Fields("-nx 9 -ny 7 -nz 4 -iters 25 -np 4 -kill 1@7,3@12 -recovery SHRINKING")...)
+	same(t, newProgram(t).Result(small()...), got)
 	require.Equal(t, 2, got.Ranks)
 }
 
 func TestTolerance(t *testing.T) {
-	got := newProgram(t).result(small("-iters", "1000", "-tol", "1e-9")...)
+	got := newProgram(t).Result(small("-iters", "1000", "-tol", "1e-9")...)
 	require.LessOrEqual(t, got.Residual, 1e-9)
 	require.Greater(t, got.Residual, 1e-11)
 	require.InEpsilon(t, got.Residual, got.TrueResidual, 1e-3)
 	require.Less(t, got.Iterations, 60)
 
 	p := newProgram(t)
-	end := p.result(small("-iters", "100000", "-freq", "100")...)
+	end := p.Result(small("-iters", "100000", "-freq", "100")...)
 	require.Less(t, end.Iterations, 1200, "there is nothing left of the residual")
 	require.Less(t, end.Error, 1e-14)
 	require.Less(t, end.TrueResidual, 1e-14)
-	same(t, end, p.result(small("-iters", "100000", "-freq", "100")...))
+	same(t, end, p.Result(small("-iters", "100000", "-freq", "100")...))
 }
 
 func TestRestartedOnOtherRanks(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, mode := range []string{"off", "copy", "zero-copy"} {
 		p := newProgram(t)
 		p.Start(small("-ranks", "4", "-die-at", "9", "-async", mode)...).End(-int(syscall.SIGKILL))
 		p.Start(small("-ranks", "7", "-die-at", "17", "-async", mode)...).End(-int(syscall.SIGKILL))
-		got := p.result(small("-np", "3", "-die-at", "9", "-async", mode)...) // once in a job
+		got := p.Result(small("-np", "3", "-die-at", "9", "-async", mode)...) // once in a job
 		same(t, want, got)
 		require.Equal(t, 17, got.RestartedFrom, mode)
 		require.Equal(t, 3, got.Ranks)
@@ -102,10 +89,10 @@ func TestRestartedOnOtherRanks(t *testing.T) {
 
 	p := newProgram(t)
 	p.Start(strings.Fields("-nx 9 -ny 7 -nz 4 -ranks 4 -iters 25 -die-at 9")...).End(-int(syscall.SIGKILL))
-	other := p.result(strings.Fields("-nx 9 -ny 7 -nz 4 -ranks 3 -iters 25")...)
+	other := p.Result(strings.Fields("-nx 9 -ny 7 -nz 4 -ranks 3 -iters 25")...)
 	require.Equal(t, 12, other.Planes, "another problem, which has another directory")
 	require.Equal(t, -1, other.RestartedFrom)
-	got := p.result(strings.Fields("-nx 9 -ny 7 -planes 16 -ranks 3 -iters 25")...)
+	got := p.Result(strings.Fields("-nx 9 -ny 7 -planes 16 -ranks 3 -iters 25")...)
 	same(t, want, got)
 	require.Equal(t, 9, got.RestartedFrom)
 	s := p.Start(strings.Fields("-nx 9 -ny 7 -nz 4 -ranks 3 -cp-path cg-checkpoints/9x7x16")...).End(1)

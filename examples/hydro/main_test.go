@@ -7,28 +7,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
-// program is the program in a working directory of its own.
-type program struct{ *testprogram.Program }
-
-// newProgram is one that does not wait for disks: no machine crashes here.
-func newProgram(t *testing.T) *program {
-	p := testprogram.New(t)
-	p.Env = []string{"CRAFT_SYNC=none"}
-	return &program{p}
-}
-
-// result runs it with -json and wants success and one line of JSON.
-func (p *program) result(args ...string) (r result) {
-	p.T.Helper()
-	p.JSON(&r, append(args, "-json")...)
-	return r
-}
+func newProgram(t *testing.T) killtest.Program[result] { return killtest.NewProgram[result](t) }
 
 // small has boxes of several sizes on most numbers of ranks.
 func small(more ...string) []string {
@@ -44,23 +30,23 @@ func same(t *testing.T, want, got result, about ...any) {
 }
 
 func TestAnyNumberOfRanks(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	require.Equal(t, 30, want.Iterations)
 	require.Equal(t, 30, want.VersionsWritten)
 	require.InDelta(t, 0, want.EnergyError, 1e-12)
 	require.InEpsilon(t, want.SedovRadius, want.ShockRadius, 0.2)
 	require.Greater(t, want.Kinetic, 0.1)
 	for _, how := range []string{"-ranks 2 -freq 10", "-ranks 3 -freq 10", "-ranks 7 -freq 10", "-ranks 27 -freq 10", "-np 8"} {
-		got := newProgram(t).result(small(strings.Fields(how)...)...)
+		got := newProgram(t).Result(small(strings.Fields(how)...)...)
 		same(t, want, got, how)
 		require.Zero(t, got.Recoveries)
 	}
-	require.NotEqual(t, want.Digest, newProgram(t).result("-edge", "7", "-iters", "31").Digest)
+	require.NotEqual(t, want.Digest, newProgram(t).Result("-edge", "7", "-iters", "31").Digest)
 }
 
 // TestRestartOnOtherRanks: what some ranks have written is read by fewer and by more, in all modes, to the same bits.
 func TestRestartOnOtherRanks(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	p := newProgram(t)
 	p.Env = append(p.Env, "CRAFT_ASYNC_CHECK=1")
 	for _, c := range []struct {
@@ -74,7 +60,7 @@ func TestRestartOnOtherRanks(t *testing.T) {
 		{"-ranks 1 -freq 4", 20, 27},
 		{"-ranks 27", 25, 30}, // the version of iteration 24 was the last one
 	} {
-		got := p.result(append(strings.Fields(c.how), "-edge", "7", "-iters", fmt.Sprint(c.until))...)
+		got := p.Result(append(strings.Fields(c.how), "-edge", "7", "-iters", fmt.Sprint(c.until))...)
 		require.Equal(t, []int{c.from, c.until}, []int{got.RestartedFrom, got.Iterations}, c.how)
 		if c.until == want.Iterations {
 			same(t, want, got)
@@ -84,10 +70,10 @@ func TestRestartOnOtherRanks(t *testing.T) {
 
 // TestDeath: the program is killed, and the same command goes on.
 func TestDeath(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	p := newProgram(t)
 	p.Start(small("-ranks", "2", "-die-at", "17")...).End(-int(syscall.SIGKILL))
-	got := p.result(small("-ranks", "2", "-die-at", "17")...)
+	got := p.Result(small("-ranks", "2", "-die-at", "17")...)
 	same(t, want, got)
 	require.Equal(t, 17, got.RestartedFrom)
 }
@@ -95,21 +81,21 @@ func TestDeath(t *testing.T) {
 // TestSize: ranks that are no cube have what the next larger cube of ranks has.
 func TestSize(t *testing.T) {
 	p := newProgram(t)
-	want := p.result("-edge", "6", "-iters", "3")
+	want := p.Result("-edge", "6", "-iters", "3")
 	for _, how := range []string{"-size 3 -ranks 8", "-size 3 -ranks 5", "-size 3 -np 2", "-size 2 -ranks 27", "-size 6"} {
-		got := p.result(append(strings.Fields(how), "-iters", "3", "-fresh")...)
+		got := p.Result(append(strings.Fields(how), "-iters", "3", "-fresh")...)
 		require.Equal(t, 6, got.Edge, how)
 		require.Equal(t, want.Digest, got.Digest, how)
 	}
-	got := p.result(strings.Fields("-size 3 -np 2 -iters 9 -kill 1@7 -recovery SHRINKING")...)
+	got := p.Result(strings.Fields("-size 3 -np 2 -iters 9 -kill 1@7 -recovery SHRINKING")...)
 	require.Equal(t, []int{6, 1, 3}, []int{got.Edge, got.Ranks, got.RestartedFrom}, "it stays what it was")
 }
 
 // TestAnotherSize is another problem, with a directory of its own, or an error in the same one.
 func TestAnotherSize(t *testing.T) {
 	p := newProgram(t)
-	require.Equal(t, 12, p.result("-edge", "12", "-iters", "3").Edge)
-	require.Equal(t, -1, p.result("-edge", "8", "-iters", "3").RestartedFrom)
+	require.Equal(t, 12, p.Result("-edge", "12", "-iters", "3").Edge)
+	require.Equal(t, -1, p.Result("-edge", "8", "-iters", "3").RestartedFrom)
 	s := p.Start("-size", "5", "-iters", "3", "-cp-path", "hydro-checkpoints/sedov-edge8").End(1)
 	for _, says := range []string{"edge", "-cp-path", "with -edge"} {
 		require.Contains(t, s.Stderr.String(), says)

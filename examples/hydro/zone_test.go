@@ -26,7 +26,7 @@ import (
 // failures computes, whatever the policy does about them. Each of the first cases is tried under
 // all policies, each of the others under one.
 func TestRanksAreKilled(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	rng := testseed.Rand(t)
 	for i, c := range []struct {
 		flags      string
@@ -47,7 +47,7 @@ func TestRanksAreKilled(t *testing.T) {
 		}
 		for _, recovery := range policies {
 			t.Run(fmt.Sprint(c.flags, " ", recovery), func(t *testing.T) {
-				got := newProgram(t).result(small(append(strings.Fields(c.flags), "-recovery", string(recovery))...)...)
+				got := newProgram(t).Result(small(append(strings.Fields(c.flags), "-recovery", string(recovery))...)...)
 				same(t, want, got)
 				require.GreaterOrEqual(t, got.Recoveries, 1)
 				require.LessOrEqual(t, got.Recoveries, c.recoveries)
@@ -63,10 +63,10 @@ func TestRanksAreKilled(t *testing.T) {
 
 // TestOnTheNodes: no version needs the parallel file system when a node is lost.
 func TestOnTheNodes(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, recovery := range killtest.Recoveries() {
 		p := newProgram(t)
-		got := p.result(small("-np", "6", "-nodes", "3", "-node-path", "nodes", "-levels", "partner:1", "-kill-node", "1@17", "-recovery", string(recovery))...)
+		got := p.Result(small("-np", "6", "-nodes", "3", "-node-path", "nodes", "-levels", "partner:1", "-kill-node", "1@17", "-recovery", string(recovery))...)
 		same(t, want, got)
 		require.Equal(t, 1, got.Recoveries)
 		require.NotContains(t, got.Levels, "pfs")
@@ -76,7 +76,7 @@ func TestOnTheNodes(t *testing.T) {
 // TestZeroCopy has fields that are large enough for it: what is being written does not change.
 func TestZeroCopy(t *testing.T) {
 	args := strings.Fields("-edge 26 -iters 8 -np 2")
-	want := newProgram(t).result(args...)
+	want := newProgram(t).Result(args...)
 	p := newProgram(t)
 	p.Env = append(p.Env, "CRAFT_ASYNC_CHECK=1")
 	s := p.Start(append(args, "-async", "zero-copy", "-kill", "1@5", "-json")...).End(0)

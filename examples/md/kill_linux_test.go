@@ -13,7 +13,7 @@ import (
 
 // TestProcessesAreKilled: ranks and nodes end by SIGKILL, under each policy.
 func TestProcessesAreKilled(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, recovery := range killtest.Recoveries() {
 		for _, c := range []struct {
 			flags string
@@ -24,7 +24,7 @@ func TestProcessesAreKilled(t *testing.T) {
 			{"-nodes 2 -kill-node 1@7", 2},
 			{"-nodes 2 -spare-nodes 1 -kill-node 0@5 -kill 2@9", 1},
 		} {
-			got := newProgram(t).result(small(append(strings.Fields(c.flags), "-np", "4", "-recovery", string(recovery))...)...)
+			got := newProgram(t).Result(small(append(strings.Fields(c.flags), "-np", "4", "-recovery", string(recovery))...)...)
 			same(t, want, got, recovery, c.flags)
 			require.Positive(t, got.Recoveries)
 			switch recovery {
@@ -40,10 +40,10 @@ func TestProcessesAreKilled(t *testing.T) {
 // TestOnTheNodes: the versions of a node that is killed come from copies on others, and the parts of
 // the ranks that are left are other ones.
 func TestOnTheNodes(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for i, recovery := range killtest.Recoveries() {
 		level := []string{"partner:1,pfs:1000", "mem:1"}[i%2]
-		got := newProgram(t).result(small("-np", "4", "-nodes", "4", "-kill-node", "1@9", "-levels", level, "-node-path", "nodes", "-recovery", string(recovery))...)
+		got := newProgram(t).Result(small("-np", "4", "-nodes", "4", "-kill-node", "1@9", "-levels", level, "-node-path", "nodes", "-recovery", string(recovery))...)
 		same(t, want, got, recovery)
 		require.Equal(t, 1, got.Recoveries)
 	}

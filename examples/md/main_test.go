@@ -8,28 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/craft-go/craft/examples/internal/killtest"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
-// program is the program in a working directory of its own.
-type program struct{ *testprogram.Program }
-
-// newProgram is one that does not wait for the disk: processes are killed, and the machine stays up.
-func newProgram(t *testing.T) *program {
-	p := testprogram.New(t)
-	p.Env = []string{"CRAFT_SYNC=none"}
-	return &program{p}
-}
-
-// result runs it with -json and wants success and one line of JSON.
-func (p *program) result(args ...string) (r result) {
-	p.T.Helper()
-	p.JSON(&r, append(args, "-json")...)
-	return r
-}
+func newProgram(t *testing.T) killtest.Program[result] { return killtest.NewProgram[result](t) }
 
 // small is 720 atoms in 3 x 3 x 3 cells: 9 rows. It is so hot that atoms go from rank to rank.
 func small(more ...string) []string {
@@ -48,7 +34,7 @@ func same(t *testing.T, want, got result, what ...any) {
 }
 
 func TestAnyNumberOfRanks(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	require.EqualValues(t, 720, want.Atoms)
 	require.Equal(t, [3]int{3, 3, 3}, want.Cells)
 	require.Len(t, want.Energies, 2)
@@ -56,18 +42,18 @@ func TestAnyNumberOfRanks(t *testing.T) {
 	require.Greater(t, want.Temperature, 5000.0)
 	require.Equal(t, 15, want.VersionsWritten)
 	for _, how := range []string{"-ranks 2", "-ranks 7", "-ranks 12", "-np 3 -nodes 2"} { // 12: three have nothing
-		got := newProgram(t).result(small(strings.Fields(how + " -freq 5")...)...)
+		got := newProgram(t).Result(small(strings.Fields(how + " -freq 5")...)...)
 		same(t, want, got, how)
 		require.Zero(t, got.Recoveries)
 		require.Equal(t, 3, got.VersionsWritten)
 	}
-	require.NotEqual(t, want.Digest, newProgram(t).result(small("-seed", "5")...).Digest)
-	require.NotEqual(t, want.Digest, newProgram(t).result(small("-cutoff", "2.4")...).Digest)
+	require.NotEqual(t, want.Digest, newProgram(t).Result(small("-seed", "5")...).Digest)
+	require.NotEqual(t, want.Digest, newProgram(t).Result(small("-cutoff", "2.4")...).Digest)
 }
 
 // TestEnergyIsConserved by the defaults, to 5e-5 of it.
 func TestEnergyIsConserved(t *testing.T) {
-	got := newProgram(t).result(strings.Fields("-nx 6 -ny 6 -nz 6 -iters 100 -freq 1000")...)
+	got := newProgram(t).Result(strings.Fields("-nx 6 -ny 6 -nz 6 -iters 100 -freq 1000")...)
 	require.Less(t, got.Drift, 5e-5)
 	require.Positive(t, got.Drift)
 	require.Len(t, got.Energies, 11)
@@ -76,15 +62,15 @@ func TestEnergyIsConserved(t *testing.T) {
 
 // TestRestartedByOthers: the job is killed as a whole, and started again with another number of ranks.
 func TestRestartedByOthers(t *testing.T) {
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, ranks := range [][2]int{{1, 4}, {3, 3}, {7, 2}, {8, 1}} {
 		p := newProgram(t)
 		p.Start(small("-ranks", fmt.Sprint(ranks[0]), "-die-at", "11")...).End(-int(syscall.SIGKILL))
-		got := p.result(small("-ranks", fmt.Sprint(ranks[1]), "-die-at", "11")...)
+		got := p.Result(small("-ranks", fmt.Sprint(ranks[1]), "-die-at", "11")...)
 		same(t, want, got, ranks)
 		require.Equal(t, 11, got.RestartedFrom)
 		require.Equal(t, ranks[1], got.Ranks)
-		again := p.result(small()...)
+		again := p.Result(small()...)
 		same(t, want, again, ranks)
 		require.Equal(t, 15, again.RestartedFrom)
 	}
@@ -92,10 +78,10 @@ func TestRestartedByOthers(t *testing.T) {
 
 func TestGoesOnFarther(t *testing.T) {
 	p := newProgram(t)
-	p.result(small("-iters", "9")...)
-	got := p.result(small("-ranks", "2")...)
+	p.Result(small("-iters", "9")...)
+	got := p.Result(small("-ranks", "2")...)
 	require.Equal(t, 9, got.RestartedFrom)
-	same(t, newProgram(t).result(small()...), got)
+	same(t, newProgram(t).Result(small()...), got)
 }
 
 // TestCheckpointsAreSmall: an atom is a number and six coordinates, and nothing is kept of cells
@@ -103,7 +89,7 @@ func TestGoesOnFarther(t *testing.T) {
 func TestCheckpointsAreSmall(t *testing.T) {
 	const ofPart = 4 << 10 // header, index and footer
 	for ranks := 1; ranks <= 3; ranks++ {
-		got := newProgram(t).result(small("-ranks", fmt.Sprint(ranks))...)
+		got := newProgram(t).Result(small("-ranks", fmt.Sprint(ranks))...)
 		require.LessOrEqual(t, got.BytesWritten, int64(got.VersionsWritten)*(got.Atoms*7*8+int64(ranks)*ofPart))
 	}
 }
@@ -112,7 +98,7 @@ func TestCheckpointsAreSmall(t *testing.T) {
 // zero-copy mode the arrays are large enough to be written from where they are.
 func TestAsynchronous(t *testing.T) {
 	args := strings.Fields("-nx 10 -ny 10 -nz 10 -iters 12 -temperature 20000 -cp-path cp")
-	want := newProgram(t).result(args...)
+	want := newProgram(t).Result(args...)
 	for _, mode := range []string{"copy", "zero-copy"} {
 		p := newProgram(t)
 		p.Env = append(p.Env, "CRAFT_ASYNC_CHECK=1")
@@ -126,7 +112,7 @@ func TestAsynchronous(t *testing.T) {
 
 func TestAnotherProblem(t *testing.T) {
 	p := newProgram(t)
-	p.result(small()...)
+	p.Result(small()...)
 	for _, other := range []string{"-seed 5", "-nx 6", "-cutoff 2.4", "-dt 2", "-temperature 600"} {
 		s := p.Start(small(strings.Fields(other)...)...).End(1)
 		name, _, _ := strings.Cut(other[1:], " ")

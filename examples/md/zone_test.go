@@ -64,7 +64,7 @@ func node(number, at int) jobs.Kill { return jobs.Kill{What: "node", Number: num
 // TestFailures under each policy: with replacements, and on fewer ranks.
 func TestFailures(t *testing.T) {
 	t.Setenv("CRAFT_SYNC", "none")
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	for _, recovery := range killtest.Recoveries() {
 		for _, kills := range []jobs.Kills{
 			{rank(2, 7)},
@@ -91,7 +91,7 @@ func TestFailures(t *testing.T) {
 func TestRandomFailures(t *testing.T) {
 	t.Setenv("CRAFT_SYNC", "none")
 	rng := testseed.Rand(t)
-	want := newProgram(t).result(small()...)
+	want := newProgram(t).Result(small()...)
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 1)) * time.Second)
 	rounds, recoveries := 0, 0
 	for ; rounds < 5 || recoveries == 0 || time.Now().Before(until); rounds++ {

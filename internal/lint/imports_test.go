@@ -93,12 +93,13 @@ var allowed = []rule{
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
 	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
+	{"internal/stepwise", []string{"aft"}},
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
-	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "internal/timeline", "storage", "storage/replica", "examples/..."}},
+	{"examples/...", []string{"aft/...", "checkpoint", "cptypes", "internal/stepwise", "internal/timeline", "storage", "storage/replica", "examples/..."}},
 	{"internal/bench/machine", nil},
 	{"internal/bench/measured", nil},
 	{"internal/bench/program", []string{"aft/comm", "aft/launch"}},
-	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/machine", "internal/bench/measured", "internal/bench/program", "internal/chart", "internal/timeline", "storage"}},
+	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/machine", "internal/bench/measured", "internal/bench/program", "internal/chart", "internal/stepwise", "internal/timeline", "storage"}},
 	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 
@@ -111,7 +112,7 @@ var (
 // testOnly may be imported by tests beside what the package itself may import: of the
 // engines that is what users have. testInner may be, by tests below the folder.
 var (
-	testOnly  = []string{"aft", "aft/afttest", "aft/comm/...", "aft/launch", "cptypes/...", "storage/...", "checkpoint/..."}
+	testOnly  = []string{"aft", "aft/afttest", "aft/comm/...", "aft/launch", "internal/stepwise", "cptypes/...", "storage/...", "checkpoint/..."}
 	testInner = []string{"aft"}
 )
 

@@ -23,7 +23,7 @@ func (r *recovery) inForce() driver.Policy {
 // end the others may be about to, with what they save: it waits for those who do not ask for a
 // repair instead.
 func (r *recovery) abort(now time.Time) (ended, waits bool) {
-	if !driver.RecoveryOf(r.inForce().Recovery).Aborts || len(r.members.failures()) == 0 {
+	if !driver.RecoveryOf(r.inForce().Recovery).Aborts || r.members.census.ends == 0 || len(r.members.failures()) == 0 {
 		return false, false
 	}
 	if r.mayBeAnswers(now) {

@@ -50,7 +50,7 @@ func (m *membership) node(n Node) *node {
 
 // enlist adds a process that stands for an original rank, or none.
 func (m *membership) enlist(now time.Time, o Original, n *node) *process {
-	p := &process{id: Proc(m.started), original: o, node: n, started: now}
+	p := &process{id: Proc(m.started), original: o, node: n, beginning: beginning{started: now}}
 	m.started++
 	n.present++
 	m.present = append(m.present, p)

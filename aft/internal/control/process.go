@@ -21,25 +21,28 @@ type process struct {
 	original Original
 	node     *node
 	state    procState
+	beginning
 	contact
 	bye bool // takes part no more
 	// outlived: since when its program has ended, which has not said so, while it goes on.
-	outlived  time.Time
-	fenced    bool      // has been sent a SIGKILL
-	discarded bool      // its start turned out not to be needed
-	asked     bool      // it was told at its start that the job was asked to end
-	started   time.Time // the order to start it was given
+	outlived time.Time
+	fenced   bool // has been sent a SIGKILL
+	settled  settlement
+	ending
+	presumption
+}
+
+// beginning is how a process was started.
+type beginning struct {
+	ordered   bool      // the order was given
+	started   time.Time // when; of a spare rank, when it was woken
 	up        time.Time // it was started
-	settled   settlement
+	asked     bool      // it was told at its start that the job was asked to end
+	discarded bool      // its start turned out not to be needed
+	heir      bool      // it has inherited what another one has left, or may
 	// after is the process in whose place it was started when no zone was under
 	// way, until it is in one: else the job had ended, as after did.
 	after *process
-	ending
-	presumption
-	ordered bool      // its start was
-	heir    bool      // it has inherited what another one has left, or may
-	entered bool      // in the ledger, because it is to be replaced
-	due     time.Time // when it may be
 }
 
 // contact is where a process can be reached.
@@ -63,7 +66,9 @@ type ending struct {
 	cause   string // the same for the same kind of failure: for the ledger
 	died    place
 	ended   time.Time
-	handled bool // the job has dealt with its failure
+	handled bool      // the job has dealt with its failure
+	entered bool      // in the ledger, because it is to be replaced
+	due     time.Time // when it may be
 }
 
 // presumption is that a process has left, as it seems until patience ends: see presume.

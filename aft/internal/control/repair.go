@@ -92,11 +92,19 @@ func (r *recovery) repairPolicy(o *operation) (driver.Policy, string) {
 	}
 	for _, p := range takers[1:] {
 		if other := of(p); other != first {
-			return first, fmt.Sprintf("repair: rank %d asks for %s, %s and rank %d for %s, %s; all ranks must have the same policy",
-				o.group.rank(takers[0]), first.Recovery, first.Spawn, o.group.rank(p), other.Recovery, other.Spawn)
+			return first, fmt.Sprintf("repair: rank %d asks for %s and rank %d for %s; all ranks must have the same policy",
+				o.group.rank(takers[0]), policyText(first), o.group.rank(p), policyText(other))
 		}
 	}
 	return first, ""
+}
+
+func policyText(p driver.Policy) string {
+	text := fmt.Sprintf("%s, %s", p.Recovery, p.Spawn)
+	if p.Synchronous {
+		text += ", synchronous"
+	}
+	return text
 }
 
 // replacedOf are those of some processes of g, should they be lost, that the present policy has

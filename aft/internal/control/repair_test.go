@@ -15,6 +15,22 @@ func (s *script) repairAll(seq uint64, id CommID, p *driver.Policy, procs ...Pro
 	}
 }
 
+// TestDifferentPolicies: the error says in what they differ.
+func TestDifferentPolicies(t *testing.T) {
+	for says, other := range map[string]driver.Policy{
+		"rank 2 for SHRINKING, REUSE;":                   {Recovery: driver.Shrinking, Spawn: driver.Reuse},
+		"rank 2 for GLOBAL-RESTART, NO-REUSE;":           {Recovery: driver.GlobalRestart, Spawn: driver.NoReuse},
+		"rank 2 for GLOBAL-RESTART, REUSE, synchronous;": {Recovery: driver.GlobalRestart, Spawn: driver.Reuse, Synchronous: true},
+	} {
+		s := four(t)
+		s.kill(1)
+		s.repairAll(0, 1, policy(driver.GlobalRestart, driver.Reuse), 0, 3)
+		s.repairAll(0, 1, &other, 2)
+		require.Contains(t, s.made(0).Err, "rank 0 asks for GLOBAL-RESTART, REUSE and "+says)
+		require.Equal(t, s.made(0).Err, s.made(2).Err)
+	}
+}
+
 func TestShrinkingRepair(t *testing.T) {
 	s := four(t)
 	s.kill(1)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/checkpoint"
+	"github.com/craft-go/craft/internal/stepwise"
 	"github.com/craft-go/craft/internal/timeline"
 )
 
@@ -81,6 +82,7 @@ func (j *Job) Name(problem string) { j.named.Do(func() { j.Loop.Name(problem) })
 
 // Rank is the rank whose attempt begins in z.
 func (j *Job) Rank(z *aft.Zone) *Rank {
+	stepwise.Begin(z)
 	r := j.ranks[int(z.Original())%len(j.ranks)]
 	r.zone, r.number, r.outcome, r.cp = z, z.Comm().Rank(), nil, nil
 	_ = r.meet(z.Context(), timeline.Event{What: timeline.Entered}) // the body will see that the attempt is over

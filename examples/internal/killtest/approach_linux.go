@@ -5,6 +5,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/internal/stepwise"
 )
 
 // approach is a way to survive failures. Its jobs have ranks and nodes when it is set.
@@ -25,7 +26,7 @@ var approaches = []approach{
 	}},
 	{name: "ULFM", set: func(cfg *launch.Config, rng *rand.Rand) {
 		cfg.Policy.Recovery, cfg.SpareRanks = comm.NonShrinking, max(0, rng.IntN(6)-3)
-		cfg.Env = append(cfg.Env, "CRAFT_TEST_STEPWISE=1")
+		cfg.Env = append(cfg.Env, stepwise.Variable+"=1")
 	}},
 	{name: "SHRINKING", survivor: true, set: func(cfg *launch.Config, _ *rand.Rand) {
 		cfg.Policy.Recovery = comm.Shrinking

@@ -24,9 +24,6 @@ const (
 	killsAtMost = 3
 )
 
-// environment: processes are killed, and the machine stays up.
-var environment = []string{"CRAFT_SYNC=none"}
-
 // Ranks runs a program again and again on ranks that are processes, under any policy of
 // recovery, and kills some of them with SIGKILL at any moment, so also while they begin, and
 // while the world is repaired. Each job ends with the digest of an undisturbed one. more are

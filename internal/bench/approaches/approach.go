@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/craft-go/craft/internal/stepwise"
 )
 
 // approach is a way to survive a failure.
@@ -22,7 +24,7 @@ const (
 
 var approaches = []approach{
 	{name: redeploy, args: []string{"--recovery", "ABORT", "--restarts", "1"}},
-	{name: stepByStep, args: []string{"--recovery", "NON-SHRINKING"}, environment: []string{"CRAFT_TEST_STEPWISE=1"}},
+	{name: stepByStep, args: []string{"--recovery", "NON-SHRINKING"}, environment: []string{stepwise.Variable + "=1"}},
 	{name: nonShrinking, args: []string{"--recovery", "NON-SHRINKING"}},
 	{name: globalRestart, args: []string{"--recovery", "GLOBAL-RESTART"}},
 }

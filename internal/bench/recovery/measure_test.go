@@ -9,6 +9,7 @@ import (
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/bench/program"
+	"github.com/craft-go/craft/internal/stepwise"
 )
 
 // measurement is one rank's part. What it has measured outlives the attempts.
@@ -22,6 +23,7 @@ type measurement struct {
 }
 
 func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
+	stepwise.Begin(z)
 	c := z.Comm()
 	if m.what == "nothing" {
 		return nil

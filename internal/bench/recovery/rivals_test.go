@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/bench/measured"
+	"github.com/craft-go/craft/internal/stepwise"
 	"github.com/craft-go/craft/internal/testprogram"
 )
 
@@ -34,7 +35,7 @@ const (
 var rivals = []rival{
 	{name: globally, policy: globally, args: []string{"-rounds", "3"}},
 	{name: locally, policy: locally, args: []string{"-rounds", "3"}},
-	{name: "ULFM, call by call", policy: locally, env: []string{"CRAFT_TEST_STEPWISE=1"}, args: []string{"-rounds", "3"}},
+	{name: "ULFM, call by call", policy: locally, env: []string{stepwise.Variable + "=1"}, args: []string{"-rounds", "3"}},
 	{name: "CR", policy: "ABORT", args: []string{"-rounds", "1", "-restarts", "1"}},
 	{name: globally + ", spare rank", policy: globally, args: []string{"-rounds", "3", "-spare-ranks", "1"}},
 	{name: globally + ", spare rank, 1 s before the zone", policy: globally, args: []string{"-rounds", "1", "-spare-ranks", "1", "-before", "1s"}},
