@@ -19,6 +19,7 @@ import (
 
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/aft/internal/nonblock"
 	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
@@ -77,7 +78,12 @@ func runDaemon() int {
 		log.Error("the connection to the root", "error", err)
 		return exitFailed
 	}
-	messages := bufio.NewReader(in)
+	raw, err := in.SyscallConn()
+	if err != nil {
+		log.Error("the connection to the root", "error", err)
+		return exitFailed
+	}
+	messages := bufio.NewReader(nonblock.NewReader(raw))
 	first, err := control.ReadMessage(messages)
 	switch {
 	case errors.Is(err, control.ErrVersion):

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/craft-go/craft/aft/internal/nonblock"
 )
 
 // maxDrained bounds what is read after finish: more than a pipe holds, so that a
@@ -16,8 +18,15 @@ const maxDrained = 2 << 20
 // nothing more is in it. Other processes may keep the writing end open.
 type drainable struct {
 	file     *os.File
+	raw      syscall.RawConn
+	in       *nonblock.Reader
 	draining bool
 	drained  int
+}
+
+func newDrainable(file *os.File) *drainable {
+	raw, _ := file.SyscallConn() // there is one for every file that is open
+	return &drainable{file: file, raw: raw, in: nonblock.NewReader(raw)}
 }
 
 // finish may be called by any goroutine: what is written from now on may be lost.
@@ -25,25 +34,19 @@ func (d *drainable) finish() { _ = d.file.SetReadDeadline(time.Unix(1, 0)) }
 
 // await returns when there is something to be read, or the end.
 func (d *drainable) await() {
-	if raw, err := d.file.SyscallConn(); err == nil {
-		_ = raw.Read(readable) // the connection may end before
-	}
+	_ = d.raw.Read(readable) // the connection may end before
 }
 
 func (d *drainable) Read(p []byte) (int, error) {
 	if !d.draining {
-		n, err := d.file.Read(p)
+		n, err := d.in.Read(p)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 		d.draining = true
 		_ = d.file.SetReadDeadline(time.Time{})
 	}
-	raw, err := d.file.SyscallConn()
-	if err != nil {
-		return 0, io.EOF
-	}
-	n, err := now(raw.Read, syscall.Read, p)
+	n, err := now(d.raw.Read, nonblock.Read, p)
 	if n == 0 || d.drained >= maxDrained {
 		return 0, io.EOF
 	}

@@ -79,7 +79,7 @@ func newPipes() (pipes, error) {
 		}
 		near, far = append(near, r), append(far, w)
 	}
-	return pipes{newOutbox(near[0]), &drainable{file: near[1]}, &drainable{file: near[2]}, far}, nil
+	return pipes{newOutbox(near[0]), newDrainable(near[1]), newDrainable(near[2]), far}, nil
 }
 
 // release frees the ends here, when the process has ended or was never started.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/aft/internal/nonblock"
 )
 
 // outbox sends messages over a connection. put never blocks: what the connection
@@ -104,7 +105,7 @@ func (o *outbox) try() {
 		return
 	}
 	for o.raw != nil && o.next() {
-		n, err := now(o.raw.Write, syscall.Write, o.rest)
+		n, err := now(o.raw.Write, nonblock.Write, o.rest)
 		o.rest = o.rest[n:]
 		if errors.Is(err, syscall.EAGAIN) {
 			break

@@ -56,7 +56,7 @@ func newRank(proc control.Proc) (*rank, error) {
 		return nil, err
 	}
 	p.theirs = append(p.theirs, theirs)
-	return &rank{pipes: p, proc: proc, control: &drainable{file: up}, signals: make(occasions)}, nil
+	return &rank{pipes: p, proc: proc, control: newDrainable(up), signals: make(occasions)}, nil
 }
 
 // live starts a process and follows it to its end. The file system of the program may

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/craft-go/craft/aft/internal/nonblock"
 	"github.com/craft-go/craft/aft/internal/proc"
 	"github.com/craft-go/craft/internal/env"
 )
@@ -22,10 +23,16 @@ var errSecond = fmt.Errorf("%w: another program of this rank has joined the job 
 type connection struct {
 	up, down *os.File
 	in       *bufio.Reader
+	out      *nonblock.Writer
 }
 
-func newConnection(up, down *os.File) connection {
-	return connection{up, down, bufio.NewReader(down)}
+func newConnection(up, down *os.File) (connection, error) {
+	out, err := up.SyscallConn()
+	if err != nil {
+		return connection{}, err
+	}
+	in, err := down.SyscallConn()
+	return connection{up, down, bufio.NewReader(nonblock.NewReader(in)), nonblock.NewWriter(out)}, err
 }
 
 // connect takes the descriptors over.
@@ -35,7 +42,10 @@ func connect() (connection, error) {
 		return connection{}, err
 	}
 	down, err := inheritedPipe(env.ControlDown, syscall.O_RDONLY)
-	return newConnection(up, down), err
+	if err != nil {
+		return connection{}, errors.Join(err, up.Close())
+	}
+	return newConnection(up, down)
 }
 
 func inheritedPipe(fd, access int) (*os.File, error) {
@@ -80,7 +90,7 @@ func notTheDaemon(fd int, why error) error {
 func (c connection) claim() bool { return proc.Claim(c.up) }
 
 func (c connection) Read(b []byte) (int, error)  { return c.in.Read(b) }
-func (c connection) Write(b []byte) (int, error) { return c.up.Write(b) }
+func (c connection) Write(b []byte) (int, error) { return c.out.Write(b) }
 
 func (c connection) SetReadDeadline(t time.Time) error  { return c.down.SetReadDeadline(t) }
 func (c connection) SetWriteDeadline(t time.Time) error { return c.up.SetWriteDeadline(t) }

@@ -91,7 +91,9 @@ func TestLeaseDoesNotWaitForMessages(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	timing := control.Timing{Period: time.Minute, Lease: time.Hour}
-	p := &process{ep: newEndpoint(0, 0), conn: newConnection(nil, near), lease: newLease(control.Setup{Timing: timing})}
+	conn, err := newConnection(far, near)
+	require.NoError(t, err)
+	p := &process{ep: newEndpoint(0, 0), conn: conn, lease: newLease(control.Setup{Timing: timing})}
 	p.listen()
 	seq, err := p.lease.next()
 	require.NoError(t, err)

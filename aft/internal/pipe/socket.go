@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/craft-go/craft/aft/internal/nonblock"
 )
 
 // The single bytes that go over the socket of a pipe with a ring in both
@@ -22,6 +24,7 @@ const (
 type socket struct {
 	conn net.Conn
 	raw  syscall.RawConn
+	in   *nonblock.Reader
 
 	// What goes in and out of the functions below, made once, so that nothing
 	// is allocated for a call.
@@ -40,7 +43,8 @@ func newSocket(conn net.Conn) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recv, s.send = s.call(unix.Read), s.call(unix.Write)
+	s.in = nonblock.NewReader(s.raw)
+	s.recv, s.send = s.call(nonblock.Read), s.call(nonblock.Write)
 	return s, nil
 }
 
@@ -97,7 +101,7 @@ func (s *socket) ring(what byte) {
 // side has said that it goes.
 func (s *socket) wait() (left bool, err error) {
 	var b [64]byte
-	n, err := s.conn.Read(b[:])
+	n, err := s.in.Read(b[:])
 	for _, c := range b[:n] {
 		left = left || c == leave
 	}

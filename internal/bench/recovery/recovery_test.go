@@ -124,7 +124,7 @@ func TestZone(t *testing.T) {
 }
 
 // TestContextSwitches: an agreement has a message of each rank to its daemon, of each daemon to the root, and as many
-// back. 4 context switches for each are aimed at (docs/performance.md); others on the machine add to them.
+// back. At most 4 context switches for each are aimed at, and 2.5 measured (docs/performance.md); others on the machine add to them.
 func TestContextSwitches(t *testing.T) {
 	var r result
 	out := start(t, "-np", "8", "-nodes", "4", "-what", "switches", "-rounds", "3")
@@ -136,5 +136,5 @@ func TestContextSwitches(t *testing.T) {
 		}
 	}
 	require.Positive(t, sum)
-	require.Less(t, sum/(2*8+2*4), 3*4.0, "context switches for each message of an agreement: %s", out)
+	require.Less(t, sum/(2*8+2*4), 2*4.0, "context switches for each message of an agreement: %s", out)
 }
