@@ -164,8 +164,7 @@ func (r *rounds) newPlan() plan {
 		r.rand.Shuffle(len(r.turn), func(i, k int) { r.turn[i], r.turn[k] = r.turn[k], r.turn[i] })
 	}
 	rng, level := r.rand, oneOf(r.rand, levels...)
-	p := plan{approach: r.turn[0], early: rng.IntN(3) == 0, again: !level.onNodes}
-	p.resume = p.again && rng.IntN(6) == 0
+	p := plan{approach: r.turn[0], early: rng.IntN(3) == 0}
 	r.turn = r.turn[1:]
 	stops := rng.IntN(8) == 0
 	p.cfg = launch.Config{
@@ -177,13 +176,26 @@ func (r *rounds) newPlan() plan {
 		p.cfg.Timing.Lease, p.early = shortLease, false
 	}
 	p.set(&p.cfg, rng)
+	for level.nodes == 0 && moves(p.cfg) {
+		level = oneOf(rng, levels...)
+	}
+	p.again = !level.onNodes
+	p.resume = p.again && rng.IntN(6) == 0
 	p.args = []string{"-levels", level.policy, "-async", string(oneOf(rng, jobs.Modes...)), "-freq", fmt.Sprint(oneOf(rng, 1, 1, 2, 5))}
 	nodes := min(p.cfg.Nodes+p.cfg.SpareNodes-1, 2, level.nodes)
 	p.blows = newBlows(rng, r.took, nodes, stops)
+	if moves(p.cfg) && level.nodes < len(p.blows) {
+		p.blows = p.blows[:level.nodes]
+	}
 	if p.early {
 		p.blows[0].after /= 5 // while it begins
 	}
 	return p
+}
+
+// moves: a rank that is lost may leave a node without one, and what is on that cannot be read, as if the node were lost.
+func moves(c launch.Config) bool {
+	return c.Policy.Spawn == comm.NoReuse || c.SpareRanks > 0 || c.Slots > 0 || c.Policy.Recovery == comm.Shrinking
 }
 
 // round is one job with failures.
