@@ -56,6 +56,9 @@ func (r *run) join(z *Zone, s *epochScope, own error) (err error, pending bool) 
 	if revoke {
 		r.session.Zone().Revoke() // some may wait for others, with contexts of their own
 	}
+	if ended == nil {
+		z.goroutines.outlive()
+	}
 	s.cancel(nil)
 	theirs := z.goroutines.wait()
 	if theirs != nil && (own == nil || ended != nil && (errors.Is(own, context.Canceled) || errors.Is(own, ended))) {

@@ -16,6 +16,8 @@ type goroutines struct {
 	mu    sync.Mutex
 	count int   // that were started
 	err   error // the first one that was not the end of the context
+	// returned: the body has, and nothing had ended the context before.
+	returned bool
 }
 
 // Go starts f as a goroutine of this attempt, with the attempt's context. It is waited for when the
@@ -34,7 +36,7 @@ func (z *Zone) Go(f func(ctx context.Context) error) {
 		case ctx.Err() == nil:
 			z.goroutines.fail(err)
 			s.cancel(err)
-		case !endOfAttempt(ctx, err):
+		case !z.goroutines.endOfAttempt(ctx, err):
 			z.goroutines.fail(err)
 		}
 		return err
@@ -43,10 +45,19 @@ func (z *Zone) Go(f func(ctx context.Context) error) {
 
 // endOfAttempt reports whether a goroutine whose context has ended may have failed because of that. Where the body has
 // returned it fails with the end of the context itself, or because others have returned too; what else its last writes
-// meet is nobody's but its own. In a roll-back it may meet anything.
-func endOfAttempt(ctx context.Context, err error) bool {
-	returned := context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause that join gives, not one that a caller has made of it
+// meet is nobody's but its own. In a roll-back, and when the caller has ended the context, it may meet anything.
+func (g *goroutines) endOfAttempt(ctx context.Context, err error) bool {
+	g.mu.Lock()
+	returned := g.returned && context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause that join gives, not one that a roll-back has made of it
+	g.mu.Unlock()
 	return !returned || errors.Is(err, context.Canceled) || errors.Is(err, comm.ErrClosed)
+}
+
+// outlive notes that the body has returned.
+func (g *goroutines) outlive() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.returned = true
 }
 
 // Wait returns when all goroutines that Go has started have ended, with the first error of one that was not

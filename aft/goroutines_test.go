@@ -115,6 +115,25 @@ func TestLateErrorOfAGoroutine(t *testing.T) {
 	}
 }
 
+// TestGoroutineOfACallerWhoHasEnded: what a goroutine returns because of that is no error of the body.
+func TestGoroutineOfACallerWhoHasEnded(t *testing.T) {
+	for name, own := range map[string]func(ctx context.Context) error{
+		"nil": func(context.Context) error { return nil }, "context": func(ctx context.Context) error { return ctx.Err() },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+			z.Go(func(ctx context.Context) error { <-ctx.Done(); return errors.New("only because of its end") })
+			cancel()
+			<-ctx.Done()
+			return own(ctx)
+		}, aft.WithRanks(1), quiet)
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled, name)
+		}
+		require.Equal(t, name == "context", err != nil, "%s: %v", name, err)
+	}
+}
+
 // TestErrorBeforeARepair: what a goroutine has returned because of a failure is put down to that, and is no error of the
 // body that goes on behind Repair.
 func TestErrorBeforeARepair(t *testing.T) {

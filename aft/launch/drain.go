@@ -44,14 +44,18 @@ func (d *drainable) Read(p []byte) (int, error) {
 			return n, err
 		}
 		d.draining = true
-		_ = d.file.SetReadDeadline(time.Time{})
 	}
-	n, err := now(d.raw.Read, nonblock.Read, p)
+	n, err := now(d.whenever, nonblock.Read, p)
 	if n == 0 || d.drained >= maxDrained {
 		return 0, io.EOF
 	}
 	d.drained += n
 	return n, err
+}
+
+// whenever is the way to the file that no deadline closes: finish may be called again.
+func (d *drainable) whenever(call func(fd uintptr) bool) error {
+	return d.raw.Control(func(fd uintptr) { call(fd) })
 }
 
 // now calls Read or Write of the system, with the way of a connection to it, and does not wait.

@@ -42,16 +42,19 @@ func (d *Daemon) Waits(id Proc) bool {
 func (d *Daemon) learn(now time.Time, m Message) {
 	made := m.Made
 	clear(d.asksRevoked)
-	if g := made.New; g != nil && d.groups[g.ID] == nil {
+	if g := made.New; g != nil {
 		members := g.Procs
-		if g.Since != nil { // who is left is told
+		switch {
+		case g.Since != nil: // who is left is told, in several messages if the numbers of their operations differ
 			members = g.Since.newcomers()
 			for _, p := range d.recipients(m) {
 				members = append(members, p.id)
 			}
+		case d.groups[g.ID] != nil:
+			members = nil
 		}
 		for _, id := range members {
-			if d.ranks[id] != nil {
+			if d.ranks[id] != nil && !slices.Contains(d.groups[g.ID], id) {
 				d.groups[g.ID] = append(d.groups[g.ID], id)
 			}
 		}

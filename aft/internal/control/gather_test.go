@@ -79,3 +79,21 @@ func TestGatherInWhatIsToldAsADifference(t *testing.T) {
 		})
 	}
 }
+
+// TestGatherInWhatIsToldOneByOne: where one has asked for the repair, and the body of another one had ended just then,
+// the numbers of their operations differ, and each is told by a message of its own.
+func TestGatherInWhatIsToldOneByOne(t *testing.T) {
+	s := newDaemonScript(t)
+	for i, p := range []Proc{4, 5} {
+		s.root(Message{Kind: KindMade, To: []Proc{p}, Made: &Made{
+			Op: OpRepair, Comm: 1, Seq: OfZone.Seq(uint64(i)), New: &Group{ID: 2, Since: &Difference{Of: 1, Replaced: []Replaced{{3, 7}}}},
+		}})
+	}
+	s.up()
+	s.rank(4, Message{Kind: KindJoin, Joins: []Join{{Comm: 2, Op: OpAgree}}})
+	require.Empty(t, s.up(), "5 is to come")
+	s.rank(5, Message{Kind: KindJoin, Joins: []Join{{Comm: 2, Op: OpAgree}}})
+	told := s.up()
+	require.Len(t, told, 1)
+	require.Len(t, told[0].Joins, 2)
+}

@@ -1,10 +1,12 @@
 package embedded_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +80,41 @@ func TestTwoProgramsAtOnce(t *testing.T) {
 	require.Equal(t, control.KindHello, m.Kind)
 	require.Equal(t, control.Proc(7), m.Hello.Proc)
 	require.Equal(t, third.cmd.Process.Pid, proc.Claimant(mine))
+}
+
+// TestModeOfOtherPrograms: a program does not hang where another one that has inherited its connection has that block.
+func TestModeOfOtherPrograms(t *testing.T) {
+	mine, up, err := os.Pipe()
+	require.NoError(t, err)
+	defer mine.Close()
+	defer up.Close()
+	down, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer to.Close()
+	defer down.Close()
+	t.Setenv("GOMAXPROCS", "1")
+	contend(t, up, down, make(chan *contender, 1))
+	require.NoError(t, control.WriteMessage(to, control.Message{
+		Kind: control.KindSetup, Start: []control.Start{{Proc: 7}},
+		Setup: &control.Setup{
+			Version: control.Version, Job: t.Name(), Secret: make([]byte, 32), Size: 1, Hosts: 1,
+			Timing: control.Timing{Period: 2 * time.Millisecond, Lease: 2 * patience},
+		},
+	}))
+	in := bufio.NewReader(mine)
+	require.NoError(t, mine.SetReadDeadline(time.Now().Add(time.Minute)))
+	for m := (control.Message{}); m.Kind != control.KindHello; {
+		m, err = control.ReadMessage(in)
+		require.NoError(t, err)
+	}
+	require.NoError(t, syscall.SetNonblock(int(down.Fd()), false))
+	require.NoError(t, syscall.SetNonblock(int(up.Fd()), false))
+	require.NoError(t, control.WriteMessage(to, control.Message{Kind: control.KindRevoke, Revoke: &control.Revoke{Comm: 1}})) // and it waits for more
+	for range 200 {                                                                                                           // signs of life: some were under way
+		m, err := control.ReadMessage(in)
+		require.NoError(t, err)
+		require.Equal(t, control.KindPulse, m.Kind)
+	}
 }
 
 // TestAnotherVersion: a program that was built from another release than its daemon says so.

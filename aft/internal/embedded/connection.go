@@ -61,13 +61,25 @@ func inheritedPipe(fd, access int) (*os.File, error) {
 			err = errors.New("the wrong end of a pipe")
 		}
 	}
+	own := fd
 	if err == nil {
-		err = syscall.SetNonblock(fd, true) // so that it has deadlines
+		own, err = nonblocking(fd, access)
 	}
 	if err != nil {
 		return nil, notTheDaemon(fd, err)
 	}
-	return os.NewFile(uintptr(fd), "daemon"), nil
+	return os.NewFile(uintptr(own), "daemon"), nil
+}
+
+// nonblocking is a descriptor of a pipe in place of another one that was inherited. It never blocks, as package nonblock
+// wants it: of what is inherited the other programs of a script may change the mode. Where it cannot be opened anew the
+// mode is that of all.
+func nonblocking(fd, access int) (own int, err error) {
+	own, err = syscall.Open(fmt.Sprintf("/proc/self/fd/%d", fd), access|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return fd, syscall.SetNonblock(fd, true)
+	}
+	return own, syscall.Close(fd) // before the claim, which would end with it
 }
 
 // verify reports a pipe that is none to the daemon: a script has put another one in its place, its standard output
