@@ -14,19 +14,23 @@ import (
 // process that goes on writing holds nobody up.
 const maxDrained = 2 << 20
 
-// drainable reads from a pipe or socket until its end, or, after finish, until
+// drainable reads from a pipe until its end, or, after finish, until
 // nothing more is in it. Other processes may keep the writing end open.
 type drainable struct {
 	file     *os.File
 	raw      syscall.RawConn
-	in       *nonblock.Reader
+	in       io.Reader
 	draining bool
 	drained  int
 }
 
 func newDrainable(file *os.File) *drainable {
 	raw, _ := file.SyscallConn() // there is one for every file that is open
-	return &drainable{file: file, raw: raw, in: nonblock.NewReader(raw)}
+	d := &drainable{file: file, raw: raw, in: nonblock.NewReader(raw)}
+	if file.SetReadDeadline(time.Time{}) != nil { // it is not polled, and blocks: the scheduler has to know
+		d.in = file
+	}
+	return d
 }
 
 // finish may be called by any goroutine: what is written from now on may be lost.

@@ -28,3 +28,16 @@ func TestFinishedTwice(t *testing.T) {
 	_, err = d.Read(make([]byte, 1))
 	require.Equal(t, io.EOF, err)
 }
+
+// TestDrainNotPolled: what the system does not poll blocks, and is not read without a word to the scheduler.
+func TestDrainNotPolled(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer file.Close()
+	require.Equal(t, io.Reader(file), newDrainable(file).in)
+	_, err = file.WriteAt([]byte("text"), 0)
+	require.NoError(t, err)
+	got, err := io.ReadAll(newDrainable(file))
+	require.NoError(t, err)
+	require.Equal(t, "text", string(got))
+}

@@ -136,5 +136,6 @@ func TestContextSwitches(t *testing.T) {
 		}
 	}
 	require.Positive(t, sum)
+	t.Logf("%.0f context switches in an agreement, %.1f for each message", sum, sum/(2*8+2*4))
 	require.Less(t, sum/(2*8+2*4), 2*4.0, "context switches for each message of an agreement: %s", out)
 }
