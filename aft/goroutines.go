@@ -3,6 +3,7 @@ package aft
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -91,12 +92,22 @@ func (g *goroutines) wait() error {
 	return g.err
 }
 
-// drain waits, and forgets the error: what they return in a failure is put down to that.
-func (g *goroutines) drain() {
-	_ = g.wait()
+// drain waits no longer than ctx, and forgets the error: what they return in a failure is put down to that.
+func (g *goroutines) drain(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() { // ends when they have, which the end of the body waits for
+		g.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return fmt.Errorf("aft: goroutines of Zone.Go did not end: %w", context.Cause(ctx))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.err = nil
+	return nil
 }
 
 // any: some were started.

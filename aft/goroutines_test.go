@@ -167,6 +167,43 @@ func TestErrorBeforeARepair(t *testing.T) {
 	}))
 }
 
+// TestRepairWaitsNoLongerThanItsContext for goroutines that do not end.
+func TestRepairWaitsNoLongerThanItsContext(t *testing.T) {
+	for name, limit := range map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
+		"a context of its own": func(context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+		"a deadline within the body's": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 50*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := aft.Run(t.Context(), func(ctx context.Context, z *aft.Zone) error {
+				if z.Comm().Rank() == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				forever := make(chan struct{})
+				defer close(forever)
+				limited, cancel := limit(ctx)
+				defer cancel()
+				z.Go(func(context.Context) error { stuck(forever); return nil })
+				z.Go(func(ctx context.Context) error {
+					<-ctx.Done()
+					if _, has := limited.Deadline(); !has {
+						cancel()
+					}
+					return nil
+				})
+				_, err := z.Repair(limited)
+				require.ErrorContains(t, err, "goroutines of Zone.Go did not end")
+				_, again := z.Repair(ctx)
+				require.Equal(t, err, again, "the zone is over")
+				return nil
+			}, aft.WithRanks(2), quiet)
+			require.ErrorContains(t, err, "goroutines of Zone.Go did not end")
+		})
+	}
+}
+
 // stuck waits for what never comes.
 func stuck(forever <-chan struct{}) { <-forever }
 

@@ -14,7 +14,7 @@ import (
 // that all survivors come; it is collective over them: those whose bodies end
 // begin a new attempt instead, as replacements do. What was registered with
 // Session.OnRepair is closed (checkpoints, for example); goroutines that Go has started are waited
-// for; Cleanup functions wait for the end of the body.
+// for, no longer than ctx; Cleanup functions wait for the end of the body.
 //
 // Repair does not end because recovery has started, or a goroutine has returned an error, so ctx may be the body's.
 // After an error the zone is over for this rank: the body should return, and
@@ -28,7 +28,10 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 	s := z.present.Load()
 	z.run.session.Zone().Revoke()
 	s.cancel(ErrRecovering)
-	z.goroutines.drain()
+	if err := z.goroutines.drain(ctx); err != nil {
+		z.over = err
+		return comm.Change{}, err
+	}
 	next, err := z.run.finish(ctx, s, comm.Verdict{Failure: true}, nil, func() {})
 	if next == nil && err == nil {
 		err = fmt.Errorf("aft: the zone ended while rank %d asked for a repair", z.Comm().Rank())
@@ -42,6 +45,7 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 }
 
 // beyond is ctx without the end of an attempt's context that it may come from: by recovery, or by an error of a goroutine.
+// Its deadline stays.
 func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stopOwn := context.AfterFunc(ctx, func() {
@@ -50,10 +54,15 @@ func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
 			cancel(cause)
 		}
 	})
+	stopDeadline := func() {}
+	if d, limited := ctx.Deadline(); limited {
+		out, stopDeadline = context.WithDeadline(out, d)
+	}
 	stopCaller := context.AfterFunc(z.run.ctx, func() { cancel(context.Cause(z.run.ctx)) })
 	return out, func() {
 		stopOwn()
 		stopCaller()
+		stopDeadline()
 		cancel(nil)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
@@ -255,10 +256,21 @@ func (p *plan) setPolicy() error {
 	if err := fromEnvironment(&p.expected.Recovery, env.RecoveryPolicy, comm.Recoveries()); err != nil {
 		return err
 	}
+	p.warnOfIdleSpares()
 	return fromEnvironment(&p.expected.Spawn, env.SpawnPolicy, comm.SpawnPolicies())
 }
 
-// fromEnvironment sets what was not given to what a variable says, if it says anything.
+// warnOfIdleSpares: the program may still choose another policy, so it is no error.
+func (p *plan) warnOfIdleSpares() {
+	idle := func(r driver.RecoveryPolicy) bool {
+		return r.Name == p.expected.Recovery && len(r.Replaced(driver.Damage{Lost: []int{0}, Size: 1, Slots: 1})) == 0
+	}
+	if p.SpareRanks > 0 && slices.ContainsFunc(driver.Recoveries, idle) {
+		p.Logger.Warn("spare ranks take nobody's place with this recovery policy, unless the program chooses another one",
+			"flag", "--spare-ranks", "recovery", string(p.expected.Recovery))
+	}
+}
+
 func fromEnvironment[T ~string](policy *T, name string, allowed []T) error {
 	if *policy != "" {
 		return nil

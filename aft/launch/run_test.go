@@ -22,6 +22,7 @@ import (
 	"github.com/craft-go/craft/internal/testtime"
 
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/internal/env"
 )
 
@@ -247,6 +248,22 @@ func TestRepairTimeoutOfTheEnvironment(t *testing.T) {
 		p, err := prepare(job(t, 1, 1, "exit", "0"))
 		require.NoError(t, err)
 		require.Equal(t, want, p.Timing.Repair)
+	}
+}
+
+// TestSpareRanksOfNoUse: who asks for them with a policy that replaces nobody is told.
+func TestSpareRanksOfNoUse(t *testing.T) {
+	for _, recovery := range driver.RecoveryNames() {
+		t.Setenv(env.RecoveryPolicy, string(recovery))
+		for spares := range 2 {
+			var log strings.Builder
+			cfg := job(t, 1, 1, "exit", "0")
+			cfg.SpareRanks, cfg.Logger = spares, slog.New(slog.NewTextHandler(&log, nil))
+			_, err := prepare(cfg)
+			require.NoError(t, err)
+			idle := spares > 0 && (recovery == driver.Shrinking || recovery == driver.Abort)
+			require.Equal(t, idle, strings.Contains(log.String(), "--spare-ranks"), "%s: %s", recovery, log.String())
+		}
 	}
 }
 
