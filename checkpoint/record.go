@@ -33,13 +33,14 @@ func (u *upkeep) dueRecord(final bool) *storage.Record {
 
 func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 	s := u.acc.now()
-	now = now.Add(u.line.attempt.ahead)
+	started := u.line.attempt.started.Add(u.line.attempt.ahead)
+	now = started.Add(now.Sub(u.line.attempt.started)) // as measured: the clock of the day may have been set since
 	repairs, recovery := u.comm.Session().Recovered()
 	r := storage.Record{
 		Format: 1, Checkpoint: u.name,
 		Attempt: hex.EncodeToString(u.line.attempt.id[:]), Lineage: hex.EncodeToString(u.line.attempt.lineage[:]),
 		Ranks: u.comm.Size(), Mode: string(u.mode()), PID: os.Getpid(),
-		Started: u.line.attempt.started.Add(u.line.attempt.ahead).UTC(), Updated: now.UTC(),
+		Started: started.UTC(), Updated: now.UTC(),
 		RestoredVersion: u.line.attempt.origin.Version, LastVersion: u.line.attempt.last, LastWritten: u.line.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,

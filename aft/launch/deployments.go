@@ -23,17 +23,46 @@ type deployments struct {
 	root   *root          // the present one, or the last one
 	asked  syscall.Signal // what has asked for the end first; 0: nothing has
 	wanted chan struct{}  // closed when asked is set
+	unread bool           // output has met a broken pipe
 
-	lost        error // the first error of output
-	lostResults bool  // of standard output
+	streams     [2]*printer // of all deployments: one goes on while output of the one before is not taken
+	lost        error       // the first error of output
+	lostResults bool        // of standard output
 }
+
+// outputPatience is how long the next deployment waits for the output of the one before.
+const outputPatience = time.Second
 
 func newDeployments(p *plan) (*deployments, error) {
 	d := &deployments{plan: p, log: logqueue.New(p.Logger), wanted: make(chan struct{})}
 	p.Logger = d.log.Logger // messages of all roots keep their order
-	r, err := newRoot(p, nil)
+	lost := d.outputLost()
+	d.streams[0] = newPrinter(p.Stdout, "standard output", p.TagOutput, lost)
+	d.streams[1] = newPrinter(p.Stderr, "standard error", p.TagOutput, lost)
+	r, err := newRoot(p, nil, d.streams)
+	if err != nil {
+		_ = cmp.Or(d.streams[0].close(), d.streams[1].close()) // nothing was written
+		return nil, err
+	}
 	d.root = r
-	return d, err
+	return d, nil
+}
+
+// outputLost returns what is done when output of a stream could not be written: the user
+// is told the first time, for the job may go on for days. Where the reader has gone it may
+// not, as any program, unless this process's signals are no business of the job.
+func (d *deployments) outputLost() func(error) {
+	var told sync.Once
+	return func(err error) {
+		told.Do(func() { d.log.Warn("output of the ranks is lost", "error", err) })
+		if errors.Is(err, syscall.EPIPE) && !d.plan.NoSignals {
+			d.mu.Lock()
+			d.unread = true
+			r := d.root
+			d.mu.Unlock()
+			r.readerGone()
+		}
+	}
 }
 
 // signal is a signal that this process has got.
@@ -52,18 +81,16 @@ func (d *deployments) signal(s syscall.Signal) {
 func (d *deployments) run(ctx context.Context) (code int, report string, err error) {
 	for {
 		end := d.root.run(ctx)
-		lost := d.root.finish()
-		d.lost = cmp.Or(d.lost, lost)
-		if errors.Is(lost, ErrAbandoned) {
-			d.lost = lost
+		if d.lost = d.root.finish(); d.lost != nil {
 			return d.root.exitCode(), end.Report, nil
 		}
-		d.lostResults = d.lostResults || d.root.streams[0].err != nil
+		d.await(outputPatience)
 		next, why := d.root.sequel()
 		if next == nil {
 			if why != "" {
 				why = "\n" + why
 			}
+			d.closeOutput()
 			return d.root.exitCode(), end.Report + why, nil
 		}
 		delay, when := max(time.Until(d.root.quiet()), d.plan.RestartDelay), ""
@@ -72,11 +99,43 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 		}
 		d.log.Warn(fmt.Sprintf("restart %d of %d: %s; %s%s", next.Restart, d.plan.Restarts, next.Why(), d.root.machine.Where(next), when))
 		if code, why := d.wait(ctx, delay); code != 0 {
+			d.closeOutput()
 			return code, why + "\n" + end.Report, nil
 		}
 		if err := d.deploy(next); err != nil {
+			d.closeOutput()
 			return exitFailed, "", fmt.Errorf("restart %d of %d: %w", next.Restart, d.plan.Restarts, err)
 		}
+	}
+}
+
+// await returns when the output so far is written, or after a limit: who has stopped reading for a while need not
+// hold up the job.
+func (d *deployments) await(limit time.Duration) {
+	late := time.After(limit)
+	for _, s := range d.streams {
+		select {
+		case <-s.written():
+		case <-d.root.abandoned:
+		case <-late:
+			return
+		}
+	}
+}
+
+// closeOutput returns when all output is written, or nobody wants to wait for that.
+func (d *deployments) closeOutput() {
+	type result struct{ first, results error }
+	done := make(chan result, 1)
+	go func() { // ends with the printers; after an abandoned job with the process
+		results := d.streams[0].close()
+		done <- result{cmp.Or(results, d.streams[1].close()), results}
+	}()
+	select {
+	case r := <-done:
+		d.lost, d.lostResults = r.first, r.results != nil
+	case <-d.root.abandoned:
+		d.lost = ErrAbandoned
 	}
 }
 
@@ -100,18 +159,21 @@ func (d *deployments) wait(ctx context.Context, delay time.Duration) (code int, 
 	return 0, ""
 }
 
-// deploy makes the next root. A signal that has come since wait is for that.
+// deploy makes the next root. A signal that has come since wait is for that, and so is that nobody reads any more.
 func (d *deployments) deploy(past *control.Past) error {
-	r, err := newRoot(d.plan, past)
+	r, err := newRoot(d.plan, past, d.streams)
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
 	d.root = r
-	asked := d.asked
+	asked, unread := d.asked, d.unread
 	d.mu.Unlock()
 	if asked != 0 {
 		r.signal(asked)
+	}
+	if unread {
+		r.readerGone()
 	}
 	return nil
 }

@@ -60,6 +60,37 @@ func TestDeployedAgain(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
+// stalled is a reader of output that does not read for a while.
+type stalled struct {
+	*watched
+	reads chan struct{} // closed when it does
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	<-s.reads
+	return s.watched.Write(p)
+}
+
+// TestDeployedAgainWhileNobodyReads: a terminal that is stopped holds up no restart.
+func TestDeployedAgainWhileNobodyReads(t *testing.T) {
+	mark := testprocess.Mark(t)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	reader, log := &stalled{watched: newWatched(), reads: make(chan struct{})}, newWatched()
+	cfg := fated(t, 2, 1, 3, "kill:1", "end")
+	cfg.Stdout, cfg.Stderr, cfg.Logger = reader, log, slog.New(slog.NewTextHandler(log, nil))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, cfg)
+		ended <- err
+	}()
+	log.await(t, "restart 1 of 3")
+	close(reader.reads)
+	require.NoError(t, <-ended, log)
+	require.Len(t, deploymentsOf(t, reader.String()), 2)
+	mark.NoneLeft(t)
+}
+
 func TestRestartsAreUsedUp(t *testing.T) {
 	r := run(t, fated(t, 2, 1, 2, "kill:1"))
 	require.ErrorIs(t, r.err, ErrJob)

@@ -21,6 +21,7 @@ type printer struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
 	queue  []printed
+	busy   bool // a batch of it is being written
 	closed bool
 	err    error // the first one of w
 
@@ -50,7 +51,7 @@ func (p *printer) add(piece printed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, piece)
-	p.wake.Signal()
+	p.wake.Broadcast()
 }
 
 func (p *printer) run() {
@@ -64,7 +65,7 @@ func (p *printer) run() {
 			return
 		}
 		batch := p.queue
-		p.queue = nil
+		p.queue, p.busy = nil, true
 		p.mu.Unlock()
 		err := p.write(batch)
 		if err != nil {
@@ -72,8 +73,23 @@ func (p *printer) run() {
 			p.lost(err)
 		}
 		p.mu.Lock()
-		p.err = cmp.Or(p.err, err)
+		p.err, p.busy = cmp.Or(p.err, err), false
+		p.wake.Broadcast()
 	}
+}
+
+// written is closed when all that was added is written.
+func (p *printer) written() <-chan struct{} {
+	done := make(chan struct{})
+	go func() { // ends with the printer
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for p.busy || len(p.queue) > 0 {
+			p.wake.Wait()
+		}
+		close(done)
+	}()
+	return done
 }
 
 // write writes pieces in their order. An error does not hold up the ranks: what
@@ -113,7 +129,7 @@ func (p *printer) format(piece printed) []byte {
 func (p *printer) close() error {
 	p.mu.Lock()
 	p.closed = true
-	p.wake.Signal()
+	p.wake.Broadcast()
 	p.mu.Unlock()
 	p.done.Wait()
 	return p.err

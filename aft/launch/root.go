@@ -1,9 +1,7 @@
 package launch
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -38,14 +36,14 @@ type root struct {
 	abandoned chan struct{}                // closed when no output is to be waited for any more
 }
 
-// newRoot is that of a deployment; past is nil for the first one.
-func newRoot(p *plan, past *control.Past) (*root, error) {
+// newRoot is that of a deployment, whose output goes to streams; past is nil for the first one.
+func newRoot(p *plan, past *control.Past, streams [2]*printer) (*root, error) {
 	machine, err := control.NewRoot(p.rootConfig(past))
 	if err != nil {
 		return nil, configError(err)
 	}
 	r := &root{
-		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(),
+		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(), streams: streams,
 		originals: make(map[control.Proc]control.Original), ended: make(chan struct{}), abandoned: make(chan struct{}),
 		nodes: make(map[control.Node]*node), cutOff: make(map[control.Node]*time.Timer),
 	}
@@ -61,10 +59,6 @@ func newRoot(p *plan, past *control.Past) (*root, error) {
 			return nil, fmt.Errorf("pipes to the daemons of %d nodes: %w%s", len(p.nodes), err, proc.LimitHint(err))
 		}
 		r.nodes[id] = n
-	}
-	r.streams = [2]*printer{
-		newPrinter(p.Stdout, "standard output", p.TagOutput, r.outputLost()),
-		newPrinter(p.Stderr, "standard error", p.TagOutput, r.outputLost()),
 	}
 	return r, nil
 }
@@ -140,20 +134,12 @@ func (r *root) print(n *node, o *control.Output) {
 	}})
 }
 
-// outputLost returns what is done when output of a stream could not be written: the user
-// is told the first time, for the job may go on for days. Where the reader has gone it may
-// not, as any program, unless this process's signals are no business of the job.
-func (r *root) outputLost() func(error) {
-	var told sync.Once
-	return func(err error) {
-		told.Do(func() { r.log.Warn("output of the ranks is lost", "error", err) })
-		if errors.Is(err, syscall.EPIPE) && !r.plan.NoSignals {
-			r.mu.Lock()
-			r.unread = true
-			r.mu.Unlock()
-			r.do((*control.Root).Unread)
-		}
-	}
+// readerGone is called when nobody reads the output any more.
+func (r *root) readerGone() {
+	r.mu.Lock()
+	r.unread = true
+	r.mu.Unlock()
+	r.do((*control.Root).Unread)
 }
 
 // exitCode is that of the job; that of a program that dies of a broken pipe where nothing
@@ -275,9 +261,8 @@ func (r *root) finishWith(end control.End) {
 // patience is how long a daemon that ends may be silent.
 func (r *root) patience() time.Duration { return r.plan.Timing.Lease + 2*r.plan.Timing.Margin }
 
-// finish returns when all daemons have ended and all output is written, or ErrAbandoned
-// if nobody wants to wait for the output. Then a node whose start hangs in the system is
-// not waited for for long.
+// finish returns when all daemons have ended, or ErrAbandoned if nobody wants to wait for output. Then a node
+// whose start hangs in the system is not waited for for long.
 func (r *root) finish() error {
 	nodes := endOf(&r.watched)
 	select {
@@ -292,19 +277,9 @@ func (r *root) finish() error {
 	for _, t := range r.cutOff {
 		t.Stop()
 	}
-	done := make(chan error, 1)
-	go func() { // ends with the printers; after an abandoned job with the process
-		err := cmp.Or(r.streams[0].close(), r.streams[1].close())
-		r.log.Flush(0)
-		r.release()
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-r.abandoned:
-		return ErrAbandoned
-	}
+	r.log.Flush(0)
+	r.release()
+	return nil
 }
 
 func (r *root) release() {

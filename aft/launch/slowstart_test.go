@@ -37,7 +37,7 @@ func TestFenceOfANodeThatStarts(t *testing.T) {
 func TestFourthInterruptWhileANodeStarts(t *testing.T) {
 	p, err := prepare(job(t, 1, 1, "sleep"))
 	require.NoError(t, err)
-	r, err := newRoot(p, nil)
+	r, err := newRoot(p, nil, [2]*printer{})
 	require.NoError(t, err)
 	r.starter.close()
 	r.starter = &starter{requests: make(chan startRequest)}
