@@ -39,7 +39,7 @@ func TestEvictedLeavesItsMemory(t *testing.T) {
 			k.until(j, func() bool { return k.count(j, "told-*") == 2 }) // a version is in memory
 			before, err := j.told()
 			require.NoError(t, err)
-			for _, n := range k.mark.Nodes(t) {
+			for _, n := range k.mark.Nodes(t, nil) {
 				for _, pid := range n.Ranks {
 					if _, err := os.Stat(j.file("told", pid)); err == nil && fmt.Sprint(pid) != string(stuck) { // it is not spare
 						require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))

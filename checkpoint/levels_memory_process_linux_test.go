@@ -58,6 +58,7 @@ type killedJob struct {
 	memoryJob
 	cfg    launch.Config
 	blows  []blow
+	killed map[int]bool
 	ended  chan error
 	stderr *testprogram.Output
 }
@@ -77,7 +78,7 @@ func oneOf[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))
 func (k *memoryKilling) newJob() *killedJob {
 	rng := k.rand
 	ranks := 2 + rng.IntN(6)
-	j := &killedJob{ended: make(chan error, 1), stderr: new(testprogram.Output)}
+	j := &killedJob{killed: make(map[int]bool), ended: make(chan error, 1), stderr: new(testprogram.Output)}
 	j.memoryJob = memoryJob{
 		Dir: k.t.TempDir(), Mode: oneOf(rng, modes...), Copies: 2 + rng.IntN(2), Delta: rng.IntN(2) == 0,
 		Levels: oneOf(rng, "mem", "mem:1,local:10,pfs:100", "mem:1,local:3", "mem:2,local:1", "mem:1,local:4,pfs:8", "mem:2,partner:3", "mem:1,pfs:5"),
@@ -228,7 +229,7 @@ func (k *memoryKilling) hangs(j *killedJob) {
 
 // strike kills a process or a node. One process is left.
 func (k *memoryKilling) strike(j *killedJob, b blow) {
-	nodes := k.mark.Nodes(k.t)
+	nodes := k.mark.Nodes(k.t, j.killed)
 	at, pick := k.rand.Uint32(), k.rand.Uint32()
 	if len(nodes) == 0 {
 		return
@@ -243,6 +244,7 @@ func (k *memoryKilling) strike(j *killedJob, b blow) {
 	}
 	for _, pid := range victims {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		j.killed[pid] = true
 	}
 	if b.node {
 		k.counts["nodes killed"]++

@@ -80,6 +80,18 @@ func (w *memoryWorld) counted(fsys vfs.FS) vfs.FS {
 	})
 }
 
+// settled waits on all ranks until what follows from the versions so far is done: the newest of those that are due on
+// the parallel file system has come there in the background, and metadata tells of it.
+func (p *memoryProgram) settled(ctx context.Context) error {
+	err := p.cp.Wait(ctx)
+	if err == nil && p.c.Rank() == 0 {
+		pending := func(v StoredVersion) bool { return v.Pending }
+		err = errors.Join(eventually(func() bool { return !slices.ContainsFunc(p.cp.Stored(), pending) }), p.cp.up.maintenanceDone(ctx))
+		p.cp.up.doMaintenance(ctx)
+	}
+	return errors.Join(err, comm.Barrier(ctx, p.c))
+}
+
 // noFiles fails the test if there was any operation since count was reset.
 func (w *memoryWorld) noFiles(p *memoryProgram, when string) error {
 	if n := w.files.Load(); n > 0 {

@@ -83,16 +83,17 @@ type Node struct {
 	Ranks  []int
 }
 
-// Nodes are those with ranks, which are children of their daemon.
-func (m Marked) Nodes(t testing.TB) (nodes []Node) {
+// Nodes are those with ranks, which are children of their daemon. The killed are left out: on
+// a busy machine it takes a process that was killed a while to be gone.
+func (m Marked) Nodes(t testing.TB, killed map[int]bool) (nodes []Node) {
 	t.Helper()
 	all := m.Processes(t)
 	daemons := make(map[int]bool)
 	for _, p := range all {
-		daemons[p.PID] = p.Variable("CRAFT_ROLE") == "daemon"
+		daemons[p.PID] = p.Variable("CRAFT_ROLE") == "daemon" && !killed[p.PID]
 	}
 	for _, p := range all {
-		if p.Variable("CRAFT_ROLE") != "rank" || !daemons[p.Parent] {
+		if p.Variable("CRAFT_ROLE") != "rank" || killed[p.PID] || !daemons[p.Parent] {
 			continue
 		}
 		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Daemon == p.Parent })

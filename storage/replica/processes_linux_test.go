@@ -68,7 +68,8 @@ type job struct {
 	stderr  *testprogram.Output
 	plan    []blow
 	stopped map[int]bool // processes that are, or were for longer than a lease
-	struck  int          // failures so far
+	killed  map[int]bool
+	struck  int // failures so far
 }
 
 // blow is what happens to processes some time after the one before.
@@ -100,7 +101,7 @@ func (b blow) String() string {
 // newJob draws one.
 func (k *killing) newJob() *job {
 	ranks := 2 + k.rand.IntN(7)
-	j := &job{ended: make(chan error, 1), stderr: new(testprogram.Output), stopped: make(map[int]bool)}
+	j := &job{ended: make(chan error, 1), stderr: new(testprogram.Output), stopped: make(map[int]bool), killed: make(map[int]bool)}
 	j.program = program{
 		Dir: k.t.TempDir(), Zones: 1 + k.rand.IntN(4)/3, Stores: 1 + k.rand.IntN(3)/2, By: k.rand.IntN(2),
 		Rebalance: k.rand.IntN(3) == 0, Queue: k.rand.IntN(3) == 0, OwnRepair: k.rand.IntN(4) == 0, NoContext: k.rand.IntN(3) == 0, Vary: k.rand.IntN(3) == 0, Reopen: k.rand.IntN(4) == 0,
@@ -281,7 +282,7 @@ func (k *killing) hangs(j *job) {
 
 // strike kills or stops a process or a node. One node with a process that was never stopped is left.
 func (k *killing) strike(j *job, b blow) {
-	nodes := k.mark.Nodes(k.t)
+	nodes := k.mark.Nodes(k.t, j.killed)
 	sound := func(n testprocess.Node) bool {
 		return slices.ContainsFunc(n.Ranks, func(pid int) bool { return !j.stopped[pid] })
 	}
@@ -309,6 +310,9 @@ func (k *killing) strike(j *job, b blow) {
 	k.counts[b.kind()]++
 	if b.stop == 0 {
 		signal(victims, syscall.SIGKILL)
+		for _, pid := range victims {
+			j.killed[pid] = true
+		}
 		return
 	}
 	signal(victims, syscall.SIGSTOP)

@@ -85,7 +85,7 @@ func (s *striker) processes() (ranks, daemons []int) {
 
 // spare lets one of the first ranks live, with its node.
 func (s *striker) spare() {
-	if nodes := s.mark.Nodes(s.t); len(nodes) > 0 {
+	if nodes := s.mark.Nodes(s.t, nil); len(nodes) > 0 {
 		s.spared[nodes[0].Daemon], s.spared[nodes[0].Ranks[0]] = true, true
 	}
 }
