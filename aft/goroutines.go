@@ -12,11 +12,11 @@ import (
 // goroutines are those of one attempt: before the body is entered again all have ended, so that none
 // writes on into the variables of the next attempt.
 type goroutines struct {
-	running sync.WaitGroup
-
-	mu    sync.Mutex
-	count int   // that were started
-	err   error // the first one that was not the end of the context
+	mu      sync.Mutex
+	count   int           // that were started
+	running int           // of these
+	ended   chan struct{} // closed when none runs any more; nil while nobody waits for that
+	err     error         // the first one that was not the end of the context
 	// returned: the body has, and nothing had ended the context before.
 	returned bool
 }
@@ -69,12 +69,37 @@ func (z *Zone) Wait() error { return z.goroutines.wait() }
 func (g *goroutines) start(ctx context.Context, f func(ctx context.Context) error) {
 	g.mu.Lock()
 	g.count++
+	g.running++
 	g.mu.Unlock()
-	g.running.Add(1)
 	go func() {
-		defer g.running.Done()
+		defer g.end()
 		_ = f(ctx) // it has been noted
 	}()
+}
+
+// end is that of one of them.
+func (g *goroutines) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running--; g.running == 0 && g.ended != nil {
+		close(g.ended)
+		g.ended = nil
+	}
+}
+
+// idle is closed when none runs. Unlike a WaitGroup it may be left, and more may be started then.
+func (g *goroutines) idle() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running == 0 {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	if g.ended == nil {
+		g.ended = make(chan struct{})
+	}
+	return g.ended
 }
 
 func (g *goroutines) fail(err error) {
@@ -86,7 +111,7 @@ func (g *goroutines) fail(err error) {
 }
 
 func (g *goroutines) wait() error {
-	g.running.Wait()
+	<-g.idle()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
@@ -94,15 +119,13 @@ func (g *goroutines) wait() error {
 
 // drain waits no longer than ctx, and forgets the error: what they return in a failure is put down to that.
 func (g *goroutines) drain(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() { // ends when they have, which the end of the body waits for
-		g.running.Wait()
-		close(ended)
-	}()
+	ended := g.idle()
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		return fmt.Errorf("aft: goroutines of Zone.Go did not end: %w", context.Cause(ctx))
+		if !closed(ended) { // else ctx is for others to look at
+			return fmt.Errorf("aft: goroutines of Zone.Go did not end: %w", context.Cause(ctx))
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
