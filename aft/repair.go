@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -48,14 +49,18 @@ func (z *Zone) Repair(ctx context.Context) (comm.Change, error) {
 // Its deadline stays.
 func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stopOwn := context.AfterFunc(ctx, func() {
-		cause := context.Cause(ctx)
-		if s, ok := ctx.Value(scopeKey{}).(*epochScope); !ok || !errors.Is(cause, context.Cause(s.ctx)) {
+	s, derived := ctx.Value(scopeKey{}).(*epochScope)
+	own := func() {
+		if cause := context.Cause(ctx); !derived || !errors.Is(cause, context.Cause(s.ctx)) {
 			cancel(cause)
 		}
-	})
+	}
+	stopOwn := context.AfterFunc(ctx, own)
 	stopDeadline := func() {}
-	if d, limited := ctx.Deadline(); limited {
+	if d, limited := ctx.Deadline(); limited && derived && !z.endsBy(d) { // else it ends by itself, with its own cause
+		if ctx.Err() != nil {
+			own()
+		}
 		out, stopDeadline = context.WithDeadline(out, d)
 	}
 	stopCaller := context.AfterFunc(z.run.ctx, func() { cancel(context.Cause(z.run.ctx)) })
@@ -65,4 +70,10 @@ func (z *Zone) beyond(ctx context.Context) (context.Context, func()) {
 		stopDeadline()
 		cancel(nil)
 	}
+}
+
+// endsBy reports whether the caller's context has a deadline that is not later.
+func (z *Zone) endsBy(d time.Time) bool {
+	callers, limited := z.run.ctx.Deadline()
+	return limited && !callers.After(d)
 }

@@ -271,6 +271,7 @@ func (p *plan) warnOfIdleSpares() {
 	}
 }
 
+// fromEnvironment sets what was not given to what a variable says, if it says anything.
 func fromEnvironment[T ~string](policy *T, name string, allowed []T) error {
 	if *policy != "" {
 		return nil
