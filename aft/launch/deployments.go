@@ -127,13 +127,15 @@ func (d *deployments) await(limit time.Duration) {
 	}
 }
 
-// closeOutput returns when all output is written, or nobody wants to wait for that.
+// closeOutput returns when all output and all messages are written, or nobody wants to wait for that.
 func (d *deployments) closeOutput() {
 	type result struct{ first, results error }
 	done := make(chan result, 1)
 	go func() { // ends with the printers; after an abandoned job with the process
 		results := d.streams[0].close()
-		done <- result{cmp.Or(results, d.streams[1].close()), results}
+		first := cmp.Or(results, d.streams[1].close())
+		d.log.Flush(0)
+		done <- result{first, results}
 	}()
 	select {
 	case r := <-done:

@@ -99,6 +99,54 @@ func TestDeployedAgainWhileNobodyReads(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
+// TestDeployedAgainWhileNobodyReadsTheLog: that holds up no restart either.
+func TestDeployedAgainWhileNobodyReadsTheLog(t *testing.T) {
+	mark := testprocess.Mark(t)
+	out, log := newWatched(), &stalled{watched: newWatched(), reads: make(chan struct{})}
+	cfg := fated(t, 2, 1, 3, "kill:1", "end")
+	cfg.Stdout, cfg.Logger = out, slog.New(slog.NewTextHandler(log, nil))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(t.Context(), cfg)
+		ended <- err
+	}()
+	out.await(t, "deployment 1, ")
+	close(log.reads)
+	require.NoError(t, <-ended)
+	require.Contains(t, log.String(), "restart 1 of 3", "all is written at the end")
+	mark.NoneLeft(t)
+}
+
+// TestFourthInterruptWhileNobodyReadsTheLog: nor does it hold up who has asked four times.
+func TestFourthInterruptWhileNobodyReadsTheLog(t *testing.T) {
+	mark := testprocess.Mark(t)
+	log := &stalled{watched: newWatched(), reads: make(chan struct{})}
+	defer close(log.reads)
+	cfg := fated(t, 2, 1, 0, "kill:1")
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	p, err := prepare(cfg)
+	require.NoError(t, err)
+	d, err := newDeployments(p)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		_, _, _ = d.run(t.Context())
+		close(ended)
+	}()
+	<-d.root.ended
+	d.root.mu.Lock()
+	d.root.kills.times = 3
+	d.root.mu.Unlock()
+	d.signal(syscall.SIGINT)
+	select {
+	case <-ended:
+		require.ErrorIs(t, d.lost, ErrAbandoned)
+	case <-time.After(limit / 4):
+		require.FailNow(t, "it waits for a reader")
+	}
+	mark.NoneLeft(t)
+}
+
 // goneReader is a reader of output that does not read for a while, and then ends.
 type goneReader chan struct{}
 

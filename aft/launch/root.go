@@ -315,7 +315,6 @@ func (r *root) finish() error {
 	for _, t := range r.cutOff {
 		t.Stop()
 	}
-	r.log.Flush(0)
 	r.release()
 	return nil
 }
