@@ -24,6 +24,7 @@ type deployments struct {
 	asked  syscall.Signal // what has asked for the end first; 0: nothing has
 	wanted chan struct{}  // closed when asked is set
 	unread bool           // output has met a broken pipe
+	gone   chan struct{}  // closed when unread is set
 
 	streams     [2]*printer // of all deployments: one goes on while output of the one before is not taken
 	lost        error       // the first error of output
@@ -34,7 +35,7 @@ type deployments struct {
 const outputPatience = time.Second
 
 func newDeployments(p *plan) (*deployments, error) {
-	d := &deployments{plan: p, log: logqueue.New(p.Logger), wanted: make(chan struct{})}
+	d := &deployments{plan: p, log: logqueue.New(p.Logger), wanted: make(chan struct{}), gone: make(chan struct{})}
 	p.Logger = d.log.Logger // messages of all roots keep their order
 	lost := d.outputLost()
 	d.streams[0] = newPrinter(p.Stdout, "standard output", p.TagOutput, lost)
@@ -57,7 +58,10 @@ func (d *deployments) outputLost() func(error) {
 		told.Do(func() { d.log.Warn("output of the ranks is lost", "error", err) })
 		if errors.Is(err, syscall.EPIPE) && !d.plan.NoSignals {
 			d.mu.Lock()
-			d.unread = true
+			if !d.unread {
+				d.unread = true
+				close(d.gone)
+			}
 			r := d.root
 			d.mu.Unlock()
 			r.readerGone()
@@ -123,13 +127,15 @@ func (d *deployments) await(limit time.Duration) {
 	}
 }
 
-// closeOutput returns when all output is written, or nobody wants to wait for that.
+// closeOutput returns when all output and all messages are written, or nobody wants to wait for that.
 func (d *deployments) closeOutput() {
 	type result struct{ first, results error }
 	done := make(chan result, 1)
 	go func() { // ends with the printers; after an abandoned job with the process
 		results := d.streams[0].close()
-		done <- result{cmp.Or(results, d.streams[1].close()), results}
+		first := cmp.Or(results, d.streams[1].close())
+		d.log.Flush(0)
+		done <- result{first, results}
 	}()
 	select {
 	case r := <-done:
@@ -146,6 +152,7 @@ func (d *deployments) wait(ctx context.Context, delay time.Duration) (code int, 
 	select {
 	case <-due.C:
 	case <-d.wanted:
+	case <-d.gone:
 	case <-ctx.Done():
 	}
 	d.mu.Lock()
@@ -153,6 +160,8 @@ func (d *deployments) wait(ctx context.Context, delay time.Duration) (code int, 
 	switch {
 	case d.asked != 0:
 		return 128 + int(d.asked), fmt.Sprintf("%v before the job was deployed again", d.asked)
+	case d.unread:
+		return 128 + int(syscall.SIGPIPE), "nobody reads the output of the ranks any more (broken pipe): the job is not deployed again"
 	case ctx.Err() != nil:
 		return exitFailed, "the job was cancelled before it was deployed again: " + context.Cause(ctx).Error()
 	}

@@ -77,17 +77,106 @@ func TestDeployedAgainWhileNobodyReads(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	reader, log := &stalled{watched: newWatched(), reads: make(chan struct{})}, newWatched()
-	cfg := fated(t, 2, 1, 3, "kill:1", "end")
+	cfg := fated(t, 2, 1, 3, "kill:1", "flood:1", "end")
 	cfg.Stdout, cfg.Stderr, cfg.Logger = reader, log, slog.New(slog.NewTextHandler(log, nil))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := Run(ctx, cfg)
 		ended <- err
 	}()
-	log.await(t, "restart 1 of 3")
+	log.await(t, "restart 2 of 3")
 	close(reader.reads)
 	require.NoError(t, <-ended, log)
-	require.Len(t, deploymentsOf(t, reader.String()), 2)
+	require.Len(t, deploymentsOf(t, reader.String()), 3)
+	seen := 0
+	for line := range strings.Lines(reader.String()) {
+		if strings.HasPrefix(line, "000") {
+			require.Equal(t, fmt.Sprintf("%01023d\n", seen), line)
+			seen++
+		}
+	}
+	require.Equal(t, floodOfFate, seen)
+	mark.NoneLeft(t)
+}
+
+// TestDeployedAgainWhileNobodyReadsTheLog: that holds up no restart either.
+func TestDeployedAgainWhileNobodyReadsTheLog(t *testing.T) {
+	mark := testprocess.Mark(t)
+	out, log := newWatched(), &stalled{watched: newWatched(), reads: make(chan struct{})}
+	cfg := fated(t, 2, 1, 3, "kill:1", "end")
+	cfg.Stdout, cfg.Logger = out, slog.New(slog.NewTextHandler(log, nil))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(t.Context(), cfg)
+		ended <- err
+	}()
+	out.await(t, "deployment 1, ")
+	close(log.reads)
+	require.NoError(t, <-ended)
+	require.Contains(t, log.String(), "restart 1 of 3", "all is written at the end")
+	mark.NoneLeft(t)
+}
+
+// TestFourthInterruptWhileNobodyReadsTheLog: nor does it hold up who has asked four times.
+func TestFourthInterruptWhileNobodyReadsTheLog(t *testing.T) {
+	mark := testprocess.Mark(t)
+	log := &stalled{watched: newWatched(), reads: make(chan struct{})}
+	defer close(log.reads)
+	cfg := fated(t, 2, 1, 0, "kill:1")
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	p, err := prepare(cfg)
+	require.NoError(t, err)
+	d, err := newDeployments(p)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		_, _, _ = d.run(t.Context())
+		close(ended)
+	}()
+	<-d.root.ended
+	d.root.mu.Lock()
+	d.root.kills.times = 3
+	d.root.mu.Unlock()
+	d.signal(syscall.SIGINT)
+	select {
+	case <-ended:
+		require.ErrorIs(t, d.lost, ErrAbandoned)
+	case <-time.After(limit / 4):
+		require.FailNow(t, "it waits for a reader")
+	}
+	mark.NoneLeft(t)
+}
+
+// goneReader is a reader of output that does not read for a while, and then ends.
+type goneReader chan struct{}
+
+func (r goneReader) Write([]byte) (int, error) {
+	<-r
+	return 0, syscall.EPIPE
+}
+
+// TestReaderThatEndsBeforeTheNextDeployment: that is not begun, and nobody waits until it was due.
+func TestReaderThatEndsBeforeTheNextDeployment(t *testing.T) {
+	mark := testprocess.Mark(t)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	reader, log := make(goneReader), newWatched()
+	cfg := fated(t, 2, 1, 3, "kill:1", "end")
+	cfg.Stdout, cfg.Logger, cfg.RestartDelay, cfg.NoSignals = reader, slog.New(slog.NewTextHandler(log, nil)), time.Hour, false
+	p, err := prepare(cfg)
+	require.NoError(t, err)
+	d, err := newDeployments(p)
+	require.NoError(t, err)
+	go func() {
+		log.await(t, "restart 1 of 3.* in 1h")
+		close(reader)
+	}()
+	code, report, err := d.run(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 141, code)
+	require.Contains(t, report, "nobody reads the output of the ranks any more (broken pipe): the job is not deployed again\nthe job is aborted")
+	require.ErrorIs(t, d.lost, syscall.EPIPE)
+	require.NoError(t, ctx.Err(), "it has waited until it was due")
 	mark.NoneLeft(t)
 }
 

@@ -70,6 +70,11 @@ func fatedProgram(args []string) int {
 	case what == "kill":
 		fmt.Println("last words")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case what == "flood": // more than is taken where nobody reads
+		for i := range floodOfFate {
+			fmt.Printf("%01023d\n", i)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case what == "node":
 		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
 	case what == "agent": // of another node, and then this process
@@ -87,6 +92,9 @@ func fatedProgram(args []string) int {
 	}
 	select {}
 }
+
+// floodOfFate is how many KiB are more than a daemon has on the way, and less than that, its buffers and a pipe hold.
+const floodOfFate = window>>10 + 44
 
 // fateVariable is a directory that ranks leave something in.
 const fateVariable = "CRAFT_TEST_FATE"

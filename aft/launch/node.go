@@ -33,6 +33,7 @@ type node struct {
 	// spoken: a message has come. unsure: its process has ended in a way from which it does not
 	// follow that its ranks have; cut: it is not to be used again. Under the root's lock.
 	spoken, unsure, cut bool
+	owed                int // bytes of output for which it has got no credit; under the root's lock
 
 	mu     sync.Mutex
 	dead   bool // it was not started or has ended: its number is not to be used

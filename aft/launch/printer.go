@@ -26,15 +26,21 @@ type printer struct {
 	err    error // the first one of w
 
 	// open is who has written an unfinished line last.
-	open   control.Proc
+	open   writer
 	isOpen bool
 
 	done sync.WaitGroup
 }
 
+// writer is a process, whose number each deployment gives anew.
+type writer struct {
+	deployment int
+	proc       control.Proc
+}
+
 // printed is a piece of output; taken is called when it has been written.
 type printed struct {
-	proc     control.Proc
+	by       writer
 	original control.Original
 	data     []byte
 	taken    func(int)
@@ -105,9 +111,9 @@ func (p *printer) write(batch []printed) (first error) {
 
 // format breaks a line of another rank that is unfinished, and adds tags.
 func (p *printer) format(piece printed) []byte {
-	interrupted := p.isOpen && p.open != piece.proc
+	interrupted := p.isOpen && p.open != piece.by
 	continued := p.isOpen && !interrupted
-	p.open, p.isOpen = piece.proc, !bytes.HasSuffix(piece.data, []byte("\n"))
+	p.open, p.isOpen = piece.by, !bytes.HasSuffix(piece.data, []byte("\n"))
 	if !p.tags && !interrupted {
 		return piece.data
 	}

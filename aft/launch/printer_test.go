@@ -24,7 +24,7 @@ func TestPrinter(t *testing.T) {
 		p := newPrinter(&out, "", tags, nil)
 		for _, piece := range pieces {
 			p.add(printed{
-				proc: piece.proc, original: 10 + control.Original(piece.proc), data: []byte(piece.text),
+				by: writer{proc: piece.proc}, original: 10 + control.Original(piece.proc), data: []byte(piece.text),
 				taken: func(n int) { taken += n },
 			})
 		}
@@ -32,6 +32,18 @@ func TestPrinter(t *testing.T) {
 		require.Equal(t, want, out.String())
 		require.Equal(t, len("a\nb\nlong line ends\nbegunother\nrest\n"), taken)
 	}
+}
+
+// TestPrinterOfDeployments: what a lost node has left unfinished is not gone on with by the process that has the
+// same number in the next deployment.
+func TestPrinterOfDeployments(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter(&out, "", true, nil)
+	for deployment, text := range []string{"begun", "other\n"} {
+		p.add(printed{by: writer{deployment: deployment}, data: []byte(text), taken: func(int) {}})
+	}
+	require.NoError(t, p.close())
+	require.Equal(t, "[0] begun\n[0] other\n", out.String())
 }
 
 type brokenWriter struct{}

@@ -20,6 +20,7 @@ type root struct {
 	log     logqueue.Logger // nothing waits for its output
 	starter *starter
 	streams [2]*printer
+	number  int                    // of deployments before
 	nodes   map[control.Node]*node // but those that are gone
 	watched sync.WaitGroup         // one for each node
 
@@ -32,6 +33,7 @@ type root struct {
 	ended     chan struct{}                // closed when end is set
 	cutOff    map[control.Node]*time.Timer // after the end: for nodes that are not heard of
 	kills     impatience                   // SIGINT and SIGTERM so far
+	ahead     bool                         // daemons get credit for output that waits
 	unread    bool                         // output has met a broken pipe
 	abandoned chan struct{}                // closed when no output is to be waited for any more
 }
@@ -43,7 +45,7 @@ func newRoot(p *plan, past *control.Past, streams [2]*printer) (*root, error) {
 		return nil, configError(err)
 	}
 	r := &root{
-		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(), streams: streams,
+		plan: p, log: logqueue.New(p.Logger), machine: machine, starter: newStarter(), streams: streams, number: past.Deployments(),
 		originals: make(map[control.Proc]control.Original), ended: make(chan struct{}), abandoned: make(chan struct{}),
 		nodes: make(map[control.Node]*node), cutOff: make(map[control.Node]*time.Timer),
 	}
@@ -128,10 +130,38 @@ func (r *root) handle(n *node, m control.Message) {
 func (r *root) print(n *node, o *control.Output) {
 	r.mu.Lock()
 	original := r.originals[o.Proc]
+	n.owed += len(o.Data)
+	if r.ahead {
+		r.pay(n, len(o.Data))
+	}
 	r.mu.Unlock()
-	r.streams[o.Stream-1].add(printed{proc: o.Proc, original: original, data: o.Data, taken: func(bytes int) {
-		r.send(n, control.Message{Kind: control.KindCredit, Credit: bytes})
+	by := writer{r.number, o.Proc}
+	r.streams[o.Stream-1].add(printed{by: by, original: original, data: o.Data, taken: func(bytes int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !r.ahead {
+			r.pay(n, bytes)
+		}
 	}})
+}
+
+// pay gives a daemon credit for output, with the lock held.
+func (r *root) pay(n *node, bytes int) {
+	n.owed -= bytes
+	r.send(n, control.Message{Kind: control.KindCredit, Credit: bytes})
+}
+
+// payAhead gives daemons credit for output that is not written yet, so that they can end. What
+// comes is bounded by the pipes of ranks that were killed.
+func (r *root) payAhead() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = true
+	for _, n := range r.nodes {
+		if n.owed > 0 {
+			r.pay(n, n.owed)
+		}
+	}
 }
 
 // readerGone is called when nobody reads the output any more.
@@ -268,6 +298,14 @@ func (r *root) finish() error {
 	select {
 	case <-nodes:
 	case <-r.abandoned:
+	case <-time.After(outputPatience):
+		if next, _ := r.sequel(); next != nil {
+			r.payAhead()
+		}
+	}
+	select {
+	case <-nodes:
+	case <-r.abandoned:
 		select {
 		case <-nodes:
 		case <-time.After(closeTimeout):
@@ -277,7 +315,6 @@ func (r *root) finish() error {
 	for _, t := range r.cutOff {
 		t.Stop()
 	}
-	r.log.Flush(0)
 	r.release()
 	return nil
 }
@@ -335,7 +372,10 @@ func (r *root) signal(s syscall.Signal) {
 	if s != syscall.SIGINT && s != syscall.SIGTERM {
 		return
 	}
-	switch r.kills.again(time.Now()) { // only signals come here, one at a time
+	r.mu.Lock()
+	times := r.kills.again(time.Now())
+	r.mu.Unlock()
+	switch times {
 	case 3:
 		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
 	case 4:
