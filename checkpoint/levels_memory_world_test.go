@@ -52,6 +52,8 @@ type memoryWorld struct {
 	onNode func(op vfs.Op) error
 	// refused is asked about an error of a write, after which the program goes on if it returns nil; nil: it ends.
 	refused func(p *memoryProgram, err error) error
+	// begins is called before RestartIfNeeded; it may kill.
+	begins func(p *memoryProgram)
 	// restored is called after RestartIfNeeded, last at the end.
 	restored, last func(p *memoryProgram) error
 
@@ -153,6 +155,9 @@ func (w *memoryWorld) body(ctx context.Context, z *aft.Zone, r *afttest.Rank, mo
 	defer func() { err = errors.Join(err, p.cp.Close()) }()
 	if err := errors.Join(p.add(w.recovery == comm.NonShrinking), p.cp.Commit()); err != nil {
 		return err
+	}
+	if w.begins != nil {
+		w.begins(p)
 	}
 	if err := p.cp.RestartIfNeeded(ctx, &p.iter); err != nil {
 		return err

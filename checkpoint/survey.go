@@ -278,7 +278,9 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		why := found.Lost
 		if why == "" {
 			st.tellEnded(found, nil)
-			st.tellAnew()
+			if err := st.tellAnew(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if why == "" || st.line.parent != nil || found.Own {
 			return nil, nil

@@ -8,6 +8,7 @@ type Place struct {
 	Original OriginalRank
 	Node     int
 	Epoch    int // number of repairs before; that the job was deployed again counts as one
+	Joined   int // Epoch when this process came to the job
 	Zone     int // number of zones that have ended before
 	// ZoneErrors are those of them that ended with an error before this process was started.
 	ZoneErrors []ZoneError

@@ -15,6 +15,7 @@ import (
 type Session struct {
 	engine driver.Session // nil: its communicators belong to no job
 	job    string
+	joined int // epoch
 
 	running  atomic.Bool // a zone does
 	begun    int         // zones; of whoever has set running
@@ -32,9 +33,10 @@ type Session struct {
 
 // NewSession is the session of an engine.
 func NewSession(engine driver.Session) *Session {
-	s := &Session{engine: engine, job: engine.Place().Job}
-	if c := engine.Place().Change; c != nil {
-		s.change = changeOf(*c)
+	at := engine.Place()
+	s := &Session{engine: engine, job: at.Job, joined: at.Epoch}
+	if at.Change != nil {
+		s.change = changeOf(*at.Change)
 	}
 	s.look()
 	return s
@@ -47,7 +49,7 @@ func (s *Session) look() {
 		c = newComm(p.Comm, s, nil)
 	}
 	s.place.Store(&Place{
-		Comm: c, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Zone: p.Zone,
+		Comm: c, Original: OriginalRank(p.Original), Node: p.Node, Epoch: p.Epoch, Joined: s.joined, Zone: p.Zone,
 		ZoneErrors: p.ZoneErrors, Replacement: p.Replacement, Change: s.change,
 	})
 	s.repairs.Store(int64(p.Epoch))
