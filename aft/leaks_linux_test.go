@@ -58,8 +58,7 @@ func TestRecoveriesLeakNothing(t *testing.T) {
 			early := min(20, many/2)
 			c.cfg.Args, c.cfg.Env = []string{j.dir, "recurring", strconv.Itoa(many), strconv.Itoa(early), c.way}, append(c.env, "CRAFT_SYNC=none", "GORACE=atexit_sleep_ms=10")
 			j.start(c.cfg)
-			first := j.measure(early, nil)
-			j.measure(many, first)
+			j.measure(j.measure(nil))
 			<-j.ended
 			require.NoError(t, j.err, &j.output)
 			require.Zero(t, j.code, &j.output)
@@ -94,6 +93,7 @@ func (j *recurringJob) start(cfg launch.Config) {
 
 // everything is what a job has at a moment.
 type everything struct {
+	epoch     int
 	processes int // zombies as well
 	usage     map[string]usage
 	records   int // of attempts
@@ -111,16 +111,17 @@ const (
 	slackResident = 24 << 20
 )
 
-// measure looks at a job that waits, in an epoch, until it has no more than at first.
-func (j *recurringJob) measure(epoch int, first *everything) *everything {
-	name := filepath.Join(j.dir, fmt.Sprint("usage-", epoch))
+// measure looks at a job that waits, until it has no more than at first.
+func (j *recurringJob) measure(first *everything) *everything {
+	last := first != nil
+	name := filepath.Join(j.dir, fmt.Sprint("usage-", last))
 	for {
 		if _, err := os.Stat(name); err == nil {
 			break
 		}
 		select {
 		case <-j.ended:
-			require.FailNow(j.t, "the job has ended", "epoch %d: code %d, %v\n%s", epoch, j.code, j.err, &j.output)
+			require.FailNow(j.t, "the job has ended", "last: %v, code %d, %v\n%s", last, j.code, j.err, &j.output)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -141,8 +142,8 @@ func (j *recurringJob) measure(epoch int, first *everything) *everything {
 			require.FailNow(j.t, "leaks", "%s\nat first %+v\nat last  %+v\n%s", strings.Join(more, "\n"), *first, *now, &j.output)
 		}
 	}
-	require.NoError(j.t, os.WriteFile(filepath.Join(j.dir, fmt.Sprint("seen-", epoch)), nil, 0o600))
-	j.t.Logf("after %d recoveries: %+v", epoch, *now)
+	require.NoError(j.t, os.WriteFile(filepath.Join(j.dir, fmt.Sprint("seen-", last)), nil, 0o600))
+	j.t.Logf("%+v", *now)
 	return now
 }
 
@@ -198,7 +199,7 @@ func (j *recurringJob) look(name string) *everything {
 	var rank told
 	require.NoError(j.t, json.Unmarshal(text, &rank))
 	require.False(j.t, rank.Replacement, "it is to be a survivor")
-	e.usage["rank 0"] = rank.Usage
+	e.usage["rank 0"], e.epoch = rank.Usage, rank.Epoch
 	daemons := []int{}
 	for _, p := range j.mark.Processes(j.t) {
 		if p.Variable("CRAFT_ROLE") == "daemon" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,9 +77,13 @@ const (
 	evictedEvery   = 10
 )
 
+// recurringNodes are those of the ranks at first.
+var recurringNodes = []int{0, 0, 1, 1}
+
 // recurringMain is a job in which a rank that is not the first one dies in each attempt, after some steps, until there
 // were so many recoveries. With evict another one is in the way every 10th time. In the attempts that are
-// measured all wait, and the first rank tells what it uses.
+// measured all wait, and the first rank tells what it uses: where the ranks are spread as at first, for a rank that is
+// alone on its node has the copies of all others.
 func recurringMain(dir string, args []string) error {
 	recoveries, _ := strconv.Atoi(args[0])
 	early, _ := strconv.Atoi(args[1])
@@ -115,20 +120,26 @@ func recurringMain(dir string, args []string) error {
 		if err := cp.Wait(ctx); err != nil {
 			return err
 		}
-		if epoch == early || epoch == recoveries {
+		nodes := make([]int, c.Size())
+		if err := comm.Allgather(ctx, c, []int{z.Node()}, nodes); err != nil {
+			return err
+		}
+		spread := slices.Equal(nodes, recurringNodes)
+		last := epoch >= recoveries && spread
+		if last || epoch >= early && spread && !seen(dir, false) {
 			if strings.Contains(os.Getenv("CRAFT_LEVELS"), "pfs") { // while one is being copied more stay
 				if err := cp.Flush(ctx); err != nil {
 					return err
 				}
 			}
-			if err := tellUsage(ctx, z, dir); err != nil {
+			if err := tellUsage(ctx, z, dir, last); err != nil {
 				return err
 			}
 		}
 		if err := comm.Barrier(ctx, c); err != nil {
 			return err
 		}
-		if epoch == recoveries {
+		if last {
 			return nil
 		}
 		victim := 1 + epoch%(c.Size()-1)
@@ -144,18 +155,18 @@ func recurringMain(dir string, args []string) error {
 }
 
 // tellUsage lets the first rank tell what it uses, again and again, until the test has seen enough.
-func tellUsage(ctx context.Context, z *aft.Zone, dir string) error {
+func tellUsage(ctx context.Context, z *aft.Zone, dir string, last bool) error {
 	if z.Comm().Rank() == 0 {
-		name := filepath.Join(dir, fmt.Sprint("usage-", z.Epoch()))
+		name := filepath.Join(dir, fmt.Sprint("usage-", last))
 		for ctx.Err() == nil {
-			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint("seen-", z.Epoch()))); err == nil {
+			if seen(dir, last) {
 				break
 			}
 			u, err := ownUsage()
 			if err != nil {
 				return err
 			}
-			text, err := json.Marshal(told{PID: os.Getpid(), Replacement: z.Replacement(), Usage: u})
+			text, err := json.Marshal(told{PID: os.Getpid(), Epoch: z.Epoch(), Replacement: z.Replacement(), Usage: u})
 			if err != nil {
 				return err
 			}
@@ -171,9 +182,15 @@ func tellUsage(ctx context.Context, z *aft.Zone, dir string) error {
 	return comm.Barrier(ctx, z.Comm())
 }
 
+// seen: the test has measured the first time, or the last.
+func seen(dir string, last bool) bool {
+	_, err := os.Stat(filepath.Join(dir, fmt.Sprint("seen-", last)))
+	return err == nil
+}
+
 // told is what the first rank tells.
 type told struct {
-	PID         int
+	PID, Epoch  int
 	Replacement bool
 	Usage       usage
 }
