@@ -56,7 +56,7 @@ func TestRecoveriesLeakNothing(t *testing.T) {
 			t.Setenv("TMPDIR", j.temp)
 			t.Setenv("CRAFT_LEVELS", c.levels)
 			early := min(20, many/2)
-			c.cfg.Args, c.cfg.Env = []string{j.dir, "recurring", strconv.Itoa(many), strconv.Itoa(early), c.way}, append(c.env, "CRAFT_SYNC=none", "GORACE=atexit_sleep_ms=10")
+			c.cfg.Args, c.cfg.Env = []string{j.dir, "recurring", strconv.Itoa(many), strconv.Itoa(early), c.way}, append(c.env, "CRAFT_SYNC=none", recurringProfile, "GORACE=atexit_sleep_ms=10")
 			j.start(c.cfg)
 			j.measure(j.measure(nil))
 			<-j.ended

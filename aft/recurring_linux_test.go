@@ -26,7 +26,7 @@ type usage struct {
 	Descriptors, Memfds, Mappings, Threads int
 	Resident                               int64
 	Goroutines                             int   // of those that tell
-	Heap                                   int64 // the same, after a collection
+	Heap                                   int64 // the same, after a collection, without what is kept for reuse
 }
 
 // usageOf looks from outside.
@@ -67,9 +67,33 @@ func ownUsage() (u usage, err error) {
 	runtime.GC() // what has a finalizer goes with the second one
 	runtime.ReadMemStats(&m)
 	u, err = usageOf(os.Getpid())
-	u.Goroutines, u.Heap = runtime.NumGoroutine(), int64(m.HeapAlloc)
+	u.Goroutines, u.Heap = runtime.NumGoroutine(), int64(m.HeapAlloc)-reusable()
 	return u, err
 }
+
+// reusable are the bytes of buffers that are kept for the next streams: a few of them, as many as were in use at once,
+// which is a matter of time. It needs recurringProfile.
+func reusable() (bytes int64) {
+	records := make([]runtime.MemProfileRecord, 10_000)
+	n, ok := runtime.MemProfile(records, false)
+	if !ok {
+		panic(fmt.Sprint("more than ", len(records), " places that allocate"))
+	}
+	for _, r := range records[:n] {
+		frames := runtime.CallersFrames(r.Stack())
+		for more := true; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); strings.HasSuffix(f.Function, "/exchange.(*bufferPool).get") {
+				bytes += r.InUseBytes()
+				break
+			}
+		}
+	}
+	return bytes
+}
+
+// recurringProfile has all allocations profiled.
+const recurringProfile = "GODEBUG=memprofilerate=1"
 
 // Of a job with recoveries again and again.
 const (
