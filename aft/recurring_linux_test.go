@@ -115,6 +115,7 @@ func recurringMain(dir string, args []string) error {
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
 		stepwise.Begin(z)
 		c, epoch := z.Comm(), z.Epoch()
+		measured := seen(dir, false) // on all ranks, if it was in an attempt before
 		cp, err := checkpoint.New("recurring", c, checkpoint.WithPath(filepath.Join(dir, "cp")))
 		if err != nil {
 			return err
@@ -149,8 +150,8 @@ func recurringMain(dir string, args []string) error {
 			return err
 		}
 		spread := slices.Equal(nodes, recurringNodes)
-		last := epoch >= recoveries && spread
-		if last || epoch >= early && spread && !seen(dir, false) {
+		last := epoch >= recoveries && spread && measured
+		if last || epoch >= early && spread && !measured {
 			if strings.Contains(os.Getenv("CRAFT_LEVELS"), "pfs") { // while one is being copied more stay
 				if err := cp.Flush(ctx); err != nil {
 					return err
