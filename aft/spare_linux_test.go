@@ -20,16 +20,17 @@ import (
 )
 
 // spareMain needs a while before it comes to its zone, where two ranks die one after the other, when a
-// spare rank is there.
+// spare rank is there. Who takes a place says how many had died when it came to its zone.
 func spareMain(dir string) error {
 	time.Sleep(300 * time.Millisecond)
+	dead := files(dir, "killed-*")
 	mine := filepath.Join(dir, fmt.Sprint("started-", os.Getpid()))
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		return err
 	}
 	return aft.Run(context.Background(), func(ctx context.Context, z *aft.Zone) error {
 		if z.Replacement() {
-			fmt.Println("replacement", z.Original(), waited(dir))
+			fmt.Println("replacement", z.Original(), "behind", dead)
 		}
 		if z.Epoch() == 2 {
 			return nil
@@ -38,7 +39,7 @@ func spareMain(dir string) error {
 			return err
 		}
 		if int(z.Original()) == 3-z.Epoch() {
-			for waited(dir) < 5+z.Epoch() {
+			for files(dir, "started-*") < 5+z.Epoch() {
 				time.Sleep(time.Millisecond) // the spare one is on its way
 			}
 			killMyself(filepath.Join(dir, fmt.Sprint("killed-", z.Epoch())))
@@ -48,9 +49,8 @@ func spareMain(dir string) error {
 	}, aft.WithLogger(slog.New(slog.DiscardHandler)))
 }
 
-// waited is how many processes have come to their zones.
-func waited(dir string) int {
-	list, _ := filepath.Glob(filepath.Join(dir, "started-*"))
+func files(dir, pattern string) int {
+	list, _ := filepath.Glob(filepath.Join(dir, pattern))
 	return len(list)
 }
 
@@ -67,7 +67,7 @@ func TestSpareRanks(t *testing.T) {
 					Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 				})
 				require.Zero(t, code, stderr)
-				require.ElementsMatch(t, []string{"replacement 3 5", "replacement 2 6"}, strings.Split(strings.TrimSpace(stdout), "\n"))
+				require.ElementsMatch(t, []string{"replacement 3 behind 0", "replacement 2 behind 1"}, strings.Split(strings.TrimSpace(stdout), "\n"))
 			})
 			require.Equal(t, 2, strings.Count(log.String(), "a spare rank takes the place"), log.String())
 			require.NotContains(t, log.String(), "starting a replacement")
