@@ -13,32 +13,30 @@ import (
 func TestBeginsAnew(t *testing.T) {
 	const said = "there is no version to go on from: the computation begins anew"
 	for name, c := range map[string]struct {
-		killed, next []comm.OriginalRank // by rank 0, and while the job recovers
-		anew         bool
+		killed []comm.OriginalRank // by rank 0
+		dies   bool                // rank 0, while the job recovers from that
+		anew   bool
 	}{
 		"one":               {killed: []comm.OriginalRank{0}},
 		"all":               {killed: []comm.OriginalRank{2, 1, 0}, anew: true},
-		"all, in two steps": {killed: []comm.OriginalRank{2, 1}, next: []comm.OriginalRank{0}, anew: true},
+		"all, in two steps": {killed: []comm.OriginalRank{2, 1}, dies: true, anew: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newMemoryWorld(t, 3, 3, "mem")
-			kill := func(p *memoryProgram, ranks []comm.OriginalRank) {
-				for _, r := range ranks {
-					p.rank.Kill(r)
-				}
-			}
 			w.step = func(p *memoryProgram) error {
 				if p.epoch() > 0 || p.iter < 5 {
 					return nil
 				}
 				if p.c.Rank() == 0 {
-					kill(p, c.killed)
+					for _, r := range c.killed {
+						p.rank.Kill(r)
+					}
 				}
 				return comm.Barrier(t.Context(), p.c)
 			}
 			w.begins = func(p *memoryProgram) {
-				if p.epoch() == 1 && p.c.Rank() == 0 {
-					kill(p, c.next)
+				if c.dies && p.epoch() == 1 && p.c.Rank() == 0 {
+					p.rank.Die()
 				}
 			}
 			w.run()
@@ -46,6 +44,7 @@ func TestBeginsAnew(t *testing.T) {
 				require.Zero(t, w.restarts[1])
 				require.Contains(t, w.log.String(), said)
 			} else {
+				require.Len(t, w.restarts, 2)
 				require.NotZero(t, w.restarts[1])
 				require.NotContains(t, w.log.String(), said)
 			}
