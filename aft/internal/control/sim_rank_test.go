@@ -31,6 +31,7 @@ type simRank struct {
 	pulses  map[uint64]time.Time
 	seq     uint64
 	lease   time.Time
+	woken   bool // a spare rank that no sign of life of was answered yet
 	// Of rounds with signals:
 	zone    int
 	left    map[Proc]bool
@@ -64,10 +65,16 @@ func (s *sim) startRank(n *simNode, st Start) {
 // wakeUp begins the life of a spare rank.
 func (r *simRank) wakeUp(o Original) {
 	r.s.logf("process %d becomes rank %d", r.proc, o)
-	r.original = o
+	r.original, r.woken = o, true
 	r.lease = r.s.now.Add(r.s.cfg.Timing.Lease)
 	r.s.after(r.s.cfg.Timing.Lease, "lease", r.checkLease)
 	r.beat()
+}
+
+// mayPublish: its lease permits it to act as a rank, which that of a spare one that was woken does not before the
+// first answer (see embedded.lease.wake).
+func (r *simRank) mayPublish() bool {
+	return !r.dead && r.original != Asleep && !r.woken
 }
 
 func (r *simRank) checkLease() {
@@ -124,8 +131,8 @@ func (r *simRank) get(m Message) {
 	switch m.Kind {
 	case KindPulse:
 		if at, ok := r.pulses[m.Pulse.Seq]; ok {
-			if until := at.Add(m.Pulse.Left); until.After(r.lease) {
-				r.lease = until
+			if until := at.Add(m.Pulse.Left); r.woken || until.After(r.lease) {
+				r.lease, r.woken = until, false
 			}
 		}
 	case KindPeers:

@@ -230,7 +230,7 @@ func (s *sim) fromRoot(send Send) {
 	if m.Kind == KindFailed {
 		s.logf("failed %v left %v to node %d", m.Failed, m.Left, n.id)
 		for _, p := range m.Failed {
-			if r := s.ranks[p]; r != nil && !r.dead && r.original != Asleep { // one that is asleep does nothing
+			if r := s.ranks[p]; r != nil && r.mayPublish() {
 				s.fatal("process %d was declared dead but runs", p)
 			}
 		}
