@@ -68,7 +68,12 @@
 // once. The lease that an answer gives counts from when the pulse was sent, on the clock of the one
 // who sent it; the root declares a node dead when it has received no pulse for the lease and a
 // margin. So a daemon has always killed its ranks before its node is declared dead, however long
-// messages were on their way: the lease ends first, without any common clock.
+// messages were on their way: the lease ends first, without any common clock. Ranks whose daemon
+// hangs end themselves: what it has answered ends with its own lease, and before the first answer a rank has a
+// lease from its start, for which a margin of a period leaves room.
+//
+// A spare rank has no lease until it takes a place. Then it has one, which counts from no pulse of
+// its daemon and may end after the node was declared dead: it permits nothing before the first answer.
 //
 // Clocks stand still while a host sleeps. On the root's host that is right: the root sleeps too.
 // On another one (Setup.Remote) it may have called a node dead meanwhile, so there sleep counts for
