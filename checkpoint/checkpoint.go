@@ -114,6 +114,7 @@ func (cp *Checkpoint) build() (err error) {
 	if o.lock.Job == "" {
 		if o.lock.Job = cp.comm.Session().JobName(); o.lock.Job != "" { // else there may be several in this process
 			o.lock.Epoch, _ = cp.comm.Session().Recovered()
+			o.lock.Daemon = daemonOf(cp.core)
 		}
 	}
 	fsys := o.fs // not to be changed: see realDir

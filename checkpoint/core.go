@@ -6,6 +6,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/async"
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/placement"
@@ -53,4 +54,18 @@ func (c *core) mayWrite() error {
 // outOfOrder is the error of a call that must not be made now.
 func (c *core) outOfOrder(what string) error {
 	return fmt.Errorf("checkpoint %q: %w: %s", c.name, ErrState, what)
+}
+
+// daemonOf is what the lock names beside its holder, so that it stays the job's when that has failed; nil: there is none.
+func daemonOf(c *core) *procid.ID {
+	text := c.comm.Session().Daemon()
+	if text == "" {
+		return nil
+	}
+	p, err := procid.Parse(text)
+	if err != nil { // of another version, which no rank of this one joins
+		c.log.Warn("the daemon is not known: the lock does not name it", "error", err)
+		return nil
+	}
+	return &p
 }

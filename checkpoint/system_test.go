@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 			run = runMemory
 		case scenario == jobScenario:
 			run = func(_, arg string) error { return runMemoryJob(arg) }
+		case scenario == lockedScenario:
+			run = func(_, arg string) error { return runLocked(arg) }
 		case scenario == tableScenario:
 			run = func(_, spec string) error { return tableProcess(spec) }
 		}

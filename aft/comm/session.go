@@ -15,6 +15,7 @@ import (
 type Session struct {
 	engine driver.Session // nil: its communicators belong to no job
 	job    string
+	daemon string
 	joined int // epoch
 
 	running  atomic.Bool // a zone does
@@ -34,7 +35,7 @@ type Session struct {
 // NewSession is the session of an engine.
 func NewSession(engine driver.Session) *Session {
 	at := engine.Place()
-	s := &Session{engine: engine, job: at.Job, joined: at.Epoch}
+	s := &Session{engine: engine, job: at.Job, daemon: at.Daemon, joined: at.Epoch}
 	if at.Change != nil {
 		s.change = changeOf(*at.Change)
 	}
@@ -96,6 +97,10 @@ func (s *Session) OnRepair(f func(ctx context.Context) error) (remove func()) {
 // JobName is the name of the job: random, the same for all its processes, and not used by
 // another job; "" if it has none.
 func (s *Session) JobName() string { return s.job }
+
+// Daemon is the process that lives on this host as long as the job does there, as package procid writes it; "": ranks are
+// not processes.
+func (s *Session) Daemon() string { return s.daemon }
 
 // Recovered is the number of repairs of the job so far (see Place.Epoch), and how long this process has
 // waited for those it was in (OH_rec).

@@ -24,6 +24,7 @@ import (
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/suspend"
 )
 
@@ -328,6 +329,7 @@ func (d *daemon) start(s control.Start) {
 	d.ranks[s.Proc] = r
 	own := d.setup
 	own.Program, own.Args, own.Env, own.Dir = "", nil, nil, ""
+	own.Daemon = procid.This().Encode()
 	own.Up = proc.Identity(r.theirs[3])
 	d.sendTo(r, control.Message{Kind: control.KindSetup, Setup: &own, Start: []control.Start{s}}, nil)
 	d.watched.Go(func() { d.live(r) })

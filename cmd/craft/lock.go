@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 )
@@ -25,15 +26,15 @@ type lockInfo struct {
 
 // lockStates: a process of another host, boot or container is unknown, and that of a lock which
 // was copied with its directory.
-var lockStates = map[filestore.ProcessState]string{
-	filestore.ProcessUnknown: "unknown", filestore.ProcessAlive: "alive", filestore.ProcessDead: "dead",
+var lockStates = map[procid.State]string{
+	procid.Unknown: "unknown", procid.Alive: "alive", procid.Dead: "dead",
 }
 
 // readLock returns nil if there is no lock.
 func readLock(fsys vfs.FS, dir string) (*lockInfo, error) {
 	info, err := fsys.Stat(filepath.Join(dir, filestore.LockName))
 	var owner filestore.Owner
-	var state filestore.ProcessState
+	var state procid.State
 	if err == nil {
 		owner, state, err = filestore.ReadOwner(fsys, dir)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/filestore"
 	"github.com/craft-go/craft/storage/manifest"
@@ -137,10 +138,10 @@ func TestNodeClean(t *testing.T) {
 		states[n.State]++
 	}
 	require.Equal(t, map[string]int{homeCurrent: 4, homeReplaced: 4}, states)
-	alive := filestore.ThisProcess()
+	alive := procid.This()
 	lock(t, l.dir, filestore.Owner{Process: alive, Since: time.Now()}, time.Now())
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "a job is alive")
-	lock(t, l.dir, filestore.Owner{Process: filestore.Process{Host: "elsewhere", PID: 1}}, time.Now().Add(-time.Hour))
+	lock(t, l.dir, filestore.Owner{Process: procid.ID{Host: "elsewhere", PID: 1}}, time.Now().Add(-time.Hour))
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "it may be alive")
 	lock(t, l.dir, filestore.Owner{Process: deadProcess(t)}, time.Now())
 	require.Equal(t, map[string]int{"kept": 8}, l.clean(t, "--yes"), "it may have been made where a file system is not mounted")

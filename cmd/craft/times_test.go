@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/filestore"
@@ -51,7 +52,7 @@ func TestDocumentTime(t *testing.T) {
 func TestStrangeTimes(t *testing.T) {
 	l := newLevelled(t)
 	l.run(t, "local", 1, nil)
-	lock(t, l.dir, filestore.Owner{Process: filestore.ThisProcess(), Since: time.Date(9999, 12, 31, 23, 30, 0, 0, time.FixedZone("", -3600))}, time.Now())
+	lock(t, l.dir, filestore.Owner{Process: procid.This(), Since: time.Date(9999, 12, 31, 23, 30, 0, 0, time.FixedZone("", -3600))}, time.Now())
 	clock := brokenClock{vfs.OS()}
 	for _, command := range [][]string{{"ls", l.base}, {"node", "ls", "--node-path", l.nodes}, {"node", "clean", "--dry-run", "--node-path", l.nodes}} {
 		r := craftOn(t, clock, 0, append(command, "--json")...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -24,10 +25,10 @@ func lock(t *testing.T, dir string, o filestore.Owner, sign time.Time) {
 }
 
 // deadProcess is one that has ended.
-func deadProcess(t *testing.T) filestore.Process {
+func deadProcess(t *testing.T) procid.ID {
 	cmd := exec.Command("true")
 	require.NoError(t, cmd.Run())
-	p := filestore.ThisProcess()
+	p := procid.This()
 	p.PID, p.Start = cmd.Process.Pid, "1"
 	return p
 }
@@ -52,11 +53,11 @@ func TestUnlock(t *testing.T) {
 	base := t.TempDir()
 	write(t, base, "c", 1, 1)
 	dir := filepath.Join(base, "c")
-	alive, dead := filestore.ThisProcess(), deadProcess(t)
-	foreign := filestore.Process{Host: "elsewhere", PID: 1}
+	alive, dead := procid.This(), deadProcess(t)
+	foreign := procid.ID{Host: "elsewhere", PID: 1}
 	for _, c := range []struct {
 		name  string
-		owner filestore.Process
+		owner procid.ID
 		sign  time.Duration // ago, by the clock of who wrote it
 		state string
 		says  string // the refusal; "": none

@@ -38,6 +38,7 @@ var allowed = []rule{
 	{"internal/osstring", nil},
 	{"internal/offheap", nil},
 	{"internal/suspend", nil},
+	{"internal/procid", nil},
 	{"internal/testprocess", nil},
 	{"internal/testseed", nil},
 	{"internal/testsignal", nil},
@@ -105,7 +106,7 @@ var allowed = []rule{
 }
 
 var (
-	everywhere = []string{"internal/env", "internal/step", "internal/vfs", "internal/logqueue", "internal/osstring", "internal/suspend"}
+	everywhere = []string{"internal/env", "internal/step", "internal/vfs", "internal/logqueue", "internal/osstring", "internal/suspend", "internal/procid"}
 	forTests   = []string{"internal/testprogram", "internal/testprocess", "internal/testseed", "internal/testsignal", "internal/testtime"}
 	suites     = []string{"aft/comm/commtest", "cptypes/cptypestest", "storage/storagetest", "examples/internal/killtest"}
 )

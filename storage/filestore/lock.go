@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/step"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -32,6 +33,9 @@ type LockConfig struct {
 	// Epoch is how often the job was repaired: it takes over its own lock of an
 	// earlier epoch, whose holder has failed or has given up what it did.
 	Epoch int
+	// Daemon lives on this host as long as the job does there: another holder is started when this one has failed, and until then
+	// the lock stays that of the job. Nil: there is none.
+	Daemon *procid.ID
 	// Heartbeat is how often a held lock shows that it is alive (5 s if 0);
 	// Patience is how long a lock of another host is watched without a sign of
 	// life before it counts as free (30 s if 0).
@@ -57,12 +61,14 @@ var ThisJob = sync.OnceValue(rand.Text)
 
 // Owner is the first line of the lock file, as JSON. One byte follows for each heartbeat.
 type Owner struct {
-	Job     string     `json:"job"`
-	Epoch   int        `json:"epoch,omitempty"`
-	Token   string     `json:"token"` // of this one taking of the lock
-	Process Process    `json:"process"`
-	Since   time.Time  `json:"since"`
-	Task    *step.Task `json:"task,omitempty"` // of a launcher that has started several
+	Job     string    `json:"job"`
+	Epoch   int       `json:"epoch,omitempty"`
+	Token   string    `json:"token"` // of this one taking of the lock
+	Process procid.ID `json:"process"`
+	Since   time.Time `json:"since"`
+	// Daemon: see LockConfig.
+	Daemon *procid.ID `json:"daemon,omitempty"`
+	Task   *step.Task `json:"task,omitempty"` // of a launcher that has started several
 	// Inode is the number of the lock's file: a copy of it has another one. 0: unknown.
 	Inode uint64 `json:"inode,omitempty"`
 }
@@ -88,7 +94,7 @@ func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job &&
 
 // Lock takes the directory for this job, or returns an error that matches
 // storage.ErrLocked. The lock is free if it is of an earlier epoch of
-// this job, if its process is dead on this host, or if it has shown no sign of life
+// this job, if its process is dead on this host and so is its job's daemon, or if it has shown no sign of life
 // while it was watched; otherwise the error says who holds it. What a holder that lost
 // it has not yet published is deleted before Lock returns: with its Check before a part
 // gets its name, that makes the two one step for whoever looks at the versions after it.
@@ -193,7 +199,7 @@ func (s *Store) lockPath() string { return filepath.Join(s.dir, LockName) }
 
 func (s *Store) tryLock() (*lock, error) {
 	l := &lock{store: s, owner: Owner{
-		Job: s.lock.Job, Epoch: s.lock.Epoch, Token: rand.Text(), Process: ThisProcess(), Since: time.Now().Truncate(time.Second),
+		Job: s.lock.Job, Epoch: s.lock.Epoch, Daemon: s.lock.Daemon, Token: rand.Text(), Process: procid.This(), Since: time.Now().Truncate(time.Second),
 	}}
 	liveLocks.Store(liveLock{vfs.Identity(s.fs), l.owner.Token}, nil) // before anybody can see it
 	if task, several := step.This(); several {
@@ -224,9 +230,9 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 		return nil
 	}
 	switch s.ownerState(owner) {
-	case ProcessDead:
+	case procid.Dead:
 		return nil
-	case ProcessAlive:
+	case procid.Alive:
 		return s.locked(owner)
 	}
 	s.lock.Logger.Warn("watching a lock, whose owner cannot be looked at from here, for signs of life",
@@ -235,21 +241,28 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 }
 
 // ownerState finds out what can be known of a lock's owner without watching it.
-func (s *Store) ownerState(owner Owner) ProcessState {
+func (s *Store) ownerState(owner Owner) procid.State {
 	if info, err := s.fs.Stat(s.lockPath()); err == nil && owner.Inode != 0 && vfs.IDOf(info).Inode != owner.Inode {
-		return ProcessUnknown // it was copied with its directory, to where that process may not be
+		return procid.Unknown // it was copied with its directory, to where that process may not be
 	}
 	if s.own(owner) {
 		if _, live := liveLocks.Load(liveLock{vfs.Identity(s.fs), owner.Token}); !live {
-			return ProcessDead // left behind by what did not unlock
+			return procid.Dead // left behind by what did not unlock
 		}
 	}
-	return owner.Process.State()
+	state := owner.Process.State()
+	if state == procid.Dead && owner.goesOn() && owner.Job != s.lock.Job {
+		return procid.Alive
+	}
+	return state
 }
+
+// goesOn reports whether there will be another holder, if this one has ended.
+func (o Owner) goesOn() bool { return o.Daemon != nil && o.Daemon.State() == procid.Alive }
 
 // own reports that an owner is this process, for the same job; tools have none.
 func (s *Store) own(o Owner) bool {
-	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == ThisProcess()
+	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == procid.This()
 }
 
 // watch returns nil if the lock does not change while it is looked at.
@@ -284,8 +297,12 @@ func (s *Store) locked(o Owner) error {
 		return fmt.Errorf("%s is %w: %v, which is %v, as this is %v: each is a program of its own, and would write to one directory; give each task a directory (CRAFT_CP_PATH), or run them as one job, in which each rank gives checkpoint.New the communicator of a zone (aft.Run): %s",
 			s.dir, storage.ErrLocked, o, o.Task, me, me.Command())
 	}
-	return fmt.Errorf("%s is %w: %v; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
-		s.dir, storage.ErrLocked, o, s.dir)
+	holder := o.String()
+	if o.goesOn() && o.Process.State() == procid.Dead {
+		holder += fmt.Sprintf(" (it has failed, and its job goes on: see its daemon, %v)", *o.Daemon)
+	}
+	return fmt.Errorf("%s is %w: %s; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
+		s.dir, storage.ErrLocked, holder, s.dir)
 }
 
 // discardLock removes the lock file that was judged to be free, and no other
@@ -323,15 +340,15 @@ func parseOwner(data []byte) (Owner, error) {
 // ReadOwner says who holds the lock of a checkpoint directory, and what can be known
 // of its process without watching it; the error matches fs.ErrNotExist if nobody does.
 // The zero Owner: the file does not tell, because its writer was killed while it wrote.
-func ReadOwner(fsys vfs.FS, dir string) (Owner, ProcessState, error) {
+func ReadOwner(fsys vfs.FS, dir string) (Owner, procid.State, error) {
 	s := &Store{dir: dir, fs: fsys}
 	data, err := vfs.ReadFile(fsys, s.lockPath(), lockLimit)
 	if err != nil {
-		return Owner{}, ProcessUnknown, err
+		return Owner{}, procid.Unknown, err
 	}
 	owner, err := parseOwner(data)
 	if err != nil {
-		return Owner{}, ProcessUnknown, nil
+		return Owner{}, procid.Unknown, nil
 	}
 	return owner, s.ownerState(owner), nil
 }

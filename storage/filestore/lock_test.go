@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
@@ -115,7 +117,7 @@ func TestLockOfAnEarlierEpochIsTakenOver(t *testing.T) {
 // Elsewhere nobody could tell whether the holder is alive: only the epoch says so.
 func TestLockOfAnEarlierEpochOnAnotherHost(t *testing.T) {
 	s := lockedIn(t, t.TempDir(), "a", 2)
-	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	plant(t, s, Owner{Job: "a", Epoch: 1, Token: "x", Process: procid.ID{Host: "elsewhere", PID: 1}})
 	began := time.Now()
 	held, err := s.Lock(t.Context())
 	require.NoError(t, err)
@@ -158,13 +160,13 @@ func TestTwoOfOneProcess(t *testing.T) {
 func TestLockOfADeadProcess(t *testing.T) {
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
-	me := ThisProcess()
-	for name, process := range map[string]Process{
+	me := procid.This()
+	for name, process := range map[string]procid.ID{
 		"ended":             {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: dead.Process.Pid, Start: "1"},
 		"number used again": {Host: me.Host, Boot: me.Boot, NS: me.NS, PID: me.PID, Start: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, proc := processStat(me.PID); !proc && name != "ended" {
+			if me.Start == "" && name != "ended" {
 				t.Skip("no /proc here")
 			}
 			s := lockedBy(t, t.TempDir(), "b", time.Hour)
@@ -199,9 +201,9 @@ func beat(t *testing.T, s *Store) {
 
 // What cannot be looked at from here is watched.
 func TestLockOfAnotherHost(t *testing.T) {
-	clone := ThisProcess() // of one image: even the machine id is the same
+	clone := procid.This() // of one image: even the machine id is the same
 	clone.Boot = "another"
-	for name, process := range map[string]Process{"elsewhere": {Host: "elsewhere", PID: 1}, "clone or reboot": clone} {
+	for name, process := range map[string]procid.ID{"elsewhere": {Host: "elsewhere", PID: 1}, "clone or reboot": clone} {
 		owner := Owner{Job: "a", Token: "x", Process: process}
 		t.Run(name+" without a sign of life", func(t *testing.T) {
 			s := lockedBy(t, t.TempDir(), "b", 30*time.Millisecond)
@@ -253,7 +255,7 @@ func TestOneDirectoryByTwoPaths(t *testing.T) {
 
 // The copy of a live directory is free: nobody gives signs of life there.
 func TestCopyOfALiveDirectory(t *testing.T) {
-	for _, process := range []Process{ThisProcess(), otherProcess()} {
+	for _, process := range []procid.ID{procid.This(), otherProcess()} {
 		from, to := lockedBy(t, t.TempDir(), "a", time.Minute), lockedBy(t, t.TempDir(), "a", 30*time.Millisecond)
 		held, err := from.Lock(t.Context())
 		require.NoError(t, err)
@@ -263,7 +265,7 @@ func TestCopyOfALiveDirectory(t *testing.T) {
 		liveLocks.Store(liveLock{vfs.Identity(to.fs), owner.Token}, nil)
 		_, state, err := ReadOwner(vfs.OS(), to.Dir())
 		require.NoError(t, err)
-		require.Equal(t, ProcessUnknown, state)
+		require.Equal(t, procid.Unknown, state)
 		second, err := to.Lock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, held.Check())
@@ -271,11 +273,8 @@ func TestCopyOfALiveDirectory(t *testing.T) {
 	}
 }
 
-func otherProcess() Process {
-	p := ThisProcess()
-	p.PID = os.Getppid()
-	p.Start, _, _ = processStat(p.PID)
-	return p
+func otherProcess() procid.ID {
+	return procid.Of(os.Getppid())
 }
 
 // What the last holder has not published when the lock is taken, it cannot publish
@@ -283,7 +282,7 @@ func otherProcess() Process {
 func TestWhoLostTheLockPublishesNothing(t *testing.T) {
 	dir := t.TempDir()
 	stopped := lockedBy(t, dir, "a", time.Minute)
-	plant(t, stopped, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	plant(t, stopped, Owner{Job: "a", Token: "x", Process: procid.ID{Host: "elsewhere", PID: 1}})
 	id := storage.ID{Version: 1, Attempt: [8]byte{1}}
 	w, err := stopped.Create(t.Context(), id, storage.Part{Rank: 0, Size: 1})
 	require.NoError(t, err)
@@ -313,7 +312,7 @@ func TestLockLostToWhom(t *testing.T) {
 			require.ErrorContains(t, err, text)
 		}
 	}
-	plant(t, s, Owner{Token: "x", Process: Process{Host: "elsewhere", PID: 77}})
+	plant(t, s, Owner{Token: "x", Process: procid.ID{Host: "elsewhere", PID: 77}})
 	lost("process 77 on host elsewhere")
 	require.NoError(t, os.WriteFile(s.lockPath(), nil, 0o600))
 	lost("does not name")
@@ -380,7 +379,7 @@ func TestHeartbeat(t *testing.T) {
 func TestOneTakesOver(t *testing.T) {
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
-	gone := ThisProcess()
+	gone := procid.This()
 	gone.PID, gone.Start = dead.Process.Pid, "1"
 	for range 20 {
 		dir := t.TempDir()
@@ -426,6 +425,40 @@ func TestLockPutAsideIsSweptAway(t *testing.T) {
 			gone.Start = "1" // its number was used again
 			plant(t, s, Owner{Job: "a", Token: "x", Process: gone})
 			held, err := s.Lock(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, held.Unlock())
+		})
+	}
+}
+
+// TestDaemonKeepsALock: it lives, so that the lock of a dead process is that of a job which goes on.
+func TestDaemonKeepsALock(t *testing.T) {
+	dead := exec.Command("true")
+	require.NoError(t, dead.Run())
+	gone, alive := procid.Of(dead.Process.Pid), otherProcess()
+	for name, c := range map[string]struct {
+		daemon *procid.ID
+		job    string // that wants it
+		held   bool
+	}{
+		"none":            {nil, "b", false},
+		"dead":            {&gone, "b", false},
+		"on another host": {&procid.ID{Host: "elsewhere", PID: 1}, "b", false},
+		"alive":           {&alive, "b", true},
+		"of the same job": {&alive, "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := lockedBy(t, t.TempDir(), c.job, time.Hour)
+			plant(t, s, Owner{Job: "a", Token: "x", Process: gone, Daemon: c.daemon})
+			_, state, err := ReadOwner(vfs.OS(), s.Dir())
+			require.NoError(t, err)
+			require.Equal(t, c.daemon == &alive, state == procid.Alive, "as tools see it")
+			held, err := s.Lock(t.Context())
+			if c.held {
+				require.ErrorIs(t, err, storage.ErrLocked)
+				require.ErrorContains(t, err, fmt.Sprintf("its job goes on: see its daemon, process %d on host", os.Getppid()))
+				return
+			}
 			require.NoError(t, err)
 			require.NoError(t, held.Unlock())
 		})

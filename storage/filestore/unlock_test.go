@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
@@ -16,7 +17,7 @@ import (
 // Nor can it when the lock was removed by hand.
 func TestWhoWasUnlockedPublishesNothing(t *testing.T) {
 	stopped := lockedBy(t, t.TempDir(), "a", time.Minute)
-	plant(t, stopped, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+	plant(t, stopped, Owner{Job: "a", Token: "x", Process: procid.ID{Host: "elsewhere", PID: 1}})
 	w, err := stopped.Create(t.Context(), storage.ID{Version: 1, Attempt: [8]byte{1}}, storage.Part{Rank: 0, Size: 1})
 	require.NoError(t, err)
 	_, err = Unlock(t.Context(), vfs.OS(), stopped.Dir(), LockConfig{Patience: 30 * time.Millisecond}, false)
@@ -29,7 +30,7 @@ func TestWhoWasUnlockedPublishesNothing(t *testing.T) {
 func TestUnlockWhileAStartWatches(t *testing.T) {
 	for range 5 {
 		s := lockedBy(t, t.TempDir(), "b", 2*time.Second)
-		plant(t, s, Owner{Job: "a", Token: "x", Process: Process{Host: "elsewhere", PID: 1}})
+		plant(t, s, Owner{Job: "a", Token: "x", Process: procid.ID{Host: "elsewhere", PID: 1}})
 		for v := range 20 { // Unlock looks at them
 			require.NoError(t, os.MkdirAll(s.Path(storage.ID{Version: uint64(v + 1), Attempt: [8]byte{1}}), 0o700))
 		}

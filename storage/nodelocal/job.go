@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // A place is used by one job at a time. Each of its processes holds a shared lock on
@@ -28,9 +28,9 @@ const jobLimit = 1 << 16
 
 // Job is the content of JOB.json.
 type Job struct {
-	ID      string            `json:"job"`
-	Process filestore.Process `json:"process"` // the first one of it here
-	Since   time.Time         `json:"since"`
+	ID      string    `json:"job"`
+	Process procid.ID `json:"process"` // the first one of it here
+	Since   time.Time `json:"since"`
 }
 
 func (j Job) String() string {
@@ -96,7 +96,7 @@ func (s *Store) enter(lock vfs.LockFile) (in Job, err error) {
 		in, err = readJob(lock)
 	}
 	if err == nil && in.ID != s.config.Job {
-		err = putJob(lock, Job{ID: s.config.Job, Process: filestore.ThisProcess(), Since: time.Now().Truncate(time.Second)})
+		err = putJob(lock, Job{ID: s.config.Job, Process: procid.This(), Since: time.Now().Truncate(time.Second)})
 	}
 	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
 		err = lock.TryLock(vfs.Shared)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -37,7 +38,7 @@ func ofJob(t testing.TB, root, job string, patience time.Duration) *Store {
 func requireUsed(t testing.TB, err error, s *Store) {
 	t.Helper()
 	require.ErrorIs(t, err, storage.ErrLocked)
-	me := filestore.ThisProcess()
+	me := procid.This()
 	for _, want := range []string{s.Dir(), "locked by another job", fmt.Sprintf("on host %s since", me.Host), "CRAFT_NODE_PATH"} {
 		require.ErrorContains(t, err, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
-	"github.com/craft-go/craft/storage/filestore"
 )
 
 // OwnerName is the name of the file that says whose a place is.
@@ -38,7 +38,7 @@ type Identity struct {
 
 // ThisIdentity describes the running process.
 var ThisIdentity = sync.OnceValue(func() Identity {
-	p := filestore.ThisProcess()
+	p := procid.This()
 	return Identity{UID: os.Geteuid(), User: userName(), Host: p.Host, Machine: p.Machine, Boot: p.Boot}
 })
 

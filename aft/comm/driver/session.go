@@ -72,6 +72,7 @@ type Stepper interface {
 type Place struct {
 	Comm        Comm
 	Job         string // see comm.Session.JobName
+	Daemon      string // see comm.Session.Daemon
 	Original    int
 	Node        int
 	Epoch       int

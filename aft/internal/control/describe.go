@@ -216,6 +216,7 @@ func setupFields(c *coder, s *Setup) {
 	text(c, &s.NodePath)
 	timingFields(c, &s.Timing)
 	c.bool(&s.Remote)
+	text(c, &s.Daemon)
 	unsigned(c, &s.Up)
 }
 

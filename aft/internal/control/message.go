@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message, which begins with it.
-const Version = 13
+const Version = 14
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -345,6 +345,8 @@ type Setup struct {
 	// Remote: the root is on another host, or may be. While this one sleeps, time
 	// goes on there.
 	Remote bool
+	// Daemon, in the setup of a rank, is its daemon, as procid.ID.Encode writes it.
+	Daemon string
 	// Up, in the setup of a rank, identifies its pipe to the daemon: a script may have put another one in that place.
 	// 0: the system does not tell.
 	Up uint64

@@ -109,7 +109,7 @@ func newProcess(ctx context.Context, conn connection, setup control.Setup, start
 		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
 	}})
 	s := &session{ep: e, own: p}
-	s.place.Node, s.place.Job = int(setup.Node), setup.Job
+	s.place.Node, s.place.Job, s.place.Daemon = int(setup.Node), setup.Job, setup.Daemon
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}

@@ -1,4 +1,4 @@
-package filestore
+package procid
 
 import (
 	"os"
@@ -16,11 +16,11 @@ func TestProcessWithoutProc(t *testing.T) {
 	}
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
-	for _, me := range []Process{{Host: "h"}, {Host: "h", Boot: "b"}, {Host: "h", NS: "n"}} {
+	for _, me := range []ID{{Host: "h"}, {Host: "h", Boot: "b"}, {Host: "h", NS: "n"}} {
 		for _, pid := range []int{dead.Process.Pid, os.Getpid()} {
 			other := me
 			other.PID = pid
-			require.Equal(t, ProcessUnknown, other.stateSeenBy(me), "%+v", other)
+			require.Equal(t, Unknown, other.stateSeenBy(me), "%+v", other)
 		}
 	}
 }
@@ -28,7 +28,7 @@ func TestProcessWithoutProc(t *testing.T) {
 // In a PID namespace with the /proc of the one around it numbers are those of other processes.
 func TestProcInAnotherNamespace(t *testing.T) {
 	if os.Getenv("CRAFT_TEST_NAMESPACE") != "" {
-		require.Equal(t, ProcessUnknown, ThisProcess().State())
+		require.Equal(t, Unknown, This().State())
 		return
 	}
 	cmd := exec.Command("unshare", "--pid", "--fork", os.Args[0], "-test.run", "^"+t.Name()+"$")
@@ -42,13 +42,13 @@ func TestProcInAnotherNamespace(t *testing.T) {
 
 // In another time namespace a process seems to have started at another time.
 func TestProcessInAnotherTimeNamespace(t *testing.T) {
-	me := ThisProcess()
+	me := This()
 	if me.TimeNS == "" {
 		t.Skip("no time namespaces here")
 	}
 	other := me
 	other.Start, other.TimeNS = "1", "another"
-	require.Equal(t, ProcessAlive, other.State())
+	require.Equal(t, Alive, other.State())
 	other.TimeNS = me.TimeNS
-	require.Equal(t, ProcessDead, other.State())
+	require.Equal(t, Dead, other.State())
 }
