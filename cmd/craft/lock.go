@@ -24,7 +24,7 @@ type lockInfo struct {
 	owner filestore.Owner
 }
 
-// lockStates: a process of another host, boot or container is unknown, and that of a lock which
+// lockStates are those of the owner; where it has ended and the daemon of its job lives, alive. A process of another host, boot or container is unknown, and that of a lock which
 // was copied with its directory.
 var lockStates = map[procid.State]string{
 	procid.Unknown: "unknown", procid.Alive: "alive", procid.Dead: "dead",

@@ -21,8 +21,8 @@ func (p *program) unlockCommand() *cobra.Command {
 
 Mostly nobody needs this: the next job takes over the lock of a dead process of
 its host at once, and that of another host after 30 s without a sign of life. This
-command does the same, so it may take 30 s. A lock whose owner is alive is only
-removed with --force: two jobs that write to one checkpoint would delete each
+command does the same, so it may take 30 s. A lock whose owner is alive, or the
+daemon of its job on this host, is only removed with --force: two jobs that write to one checkpoint would delete each
 other's versions.`,
 		Example: `  craft unlock cp/lanczos
   craft unlock --force cp/lanczos`,

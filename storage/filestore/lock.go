@@ -34,7 +34,7 @@ type LockConfig struct {
 	// earlier epoch, whose holder has failed or has given up what it did.
 	Epoch int
 	// Daemon lives on this host as long as the job does there: another holder is started when this one has failed, and until then
-	// the lock stays that of the job. Nil: there is none.
+	// no other job takes the lock. Nil: there is none.
 	Daemon *procid.ID
 	// Heartbeat is how often a held lock shows that it is alive (5 s if 0);
 	// Patience is how long a lock of another host is watched without a sign of
@@ -77,7 +77,11 @@ func (o Owner) String() string {
 	if o.Process.Host == "" {
 		return "an owner that the lock does not name"
 	}
-	return fmt.Sprintf("process %d on host %s since %s", o.Process.PID, o.Process.Host, o.Since.Format(time.DateTime))
+	text := fmt.Sprintf("process %d on host %s since %s", o.Process.PID, o.Process.Host, o.Since.Format(time.DateTime))
+	if o.KeptByDaemon() {
+		text += fmt.Sprintf(" (which has ended, but the daemon of its job, process %d, lives)", o.Daemon.PID)
+	}
+	return text
 }
 
 // liveLocks are the locks that this process holds, whatever paths lead to them.
@@ -94,7 +98,7 @@ func (c LockConfig) follows(job string, epoch int) bool { return c.Job == job &&
 
 // Lock takes the directory for this job, or returns an error that matches
 // storage.ErrLocked. The lock is free if it is of an earlier epoch of
-// this job, if its process is dead on this host and so is its job's daemon, or if it has shown no sign of life
+// this job, if its process is dead on this host and no daemon of another job keeps it there, or if it has shown no sign of life
 // while it was watched; otherwise the error says who holds it. What a holder that lost
 // it has not yet published is deleted before Lock returns: with its Check before a part
 // gets its name, that makes the two one step for whoever looks at the versions after it.
@@ -224,7 +228,7 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 	if err != nil {
 		// Its owner died, or the machine crashed, between making the file and
 		// writing into it, or is doing that now.
-		return s.watch(ctx, owner, seen, s.lock.Patience/300)
+		return s.watch(ctx, owner, seen, s.lock.Patience/300, nil)
 	}
 	if s.lock.follows(owner.Job, owner.Epoch) {
 		return nil
@@ -233,11 +237,14 @@ func (s *Store) judge(ctx context.Context, seen []byte) error {
 	case procid.Dead:
 		return nil
 	case procid.Alive:
+		if owner.KeptByDaemon() {
+			return s.watch(ctx, owner, seen, daemonPatience, owner.KeptByDaemon)
+		}
 		return s.locked(owner)
 	}
 	s.lock.Logger.Warn("watching a lock, whose owner cannot be looked at from here, for signs of life",
 		"path", s.lockPath(), "owner", owner, "patience", s.lock.Patience)
-	return s.watch(ctx, owner, seen, s.lock.Patience)
+	return s.watch(ctx, owner, seen, s.lock.Patience, nil)
 }
 
 // ownerState finds out what can be known of a lock's owner without watching it.
@@ -251,22 +258,29 @@ func (s *Store) ownerState(owner Owner) procid.State {
 		}
 	}
 	state := owner.Process.State()
-	if state == procid.Dead && owner.goesOn() && owner.Job != s.lock.Job {
+	if state == procid.Dead && owner.Job != s.lock.Job && owner.KeptByDaemon() {
 		return procid.Alive
 	}
 	return state
 }
 
-// goesOn reports whether there will be another holder, if this one has ended.
-func (o Owner) goesOn() bool { return o.Daemon != nil && o.Daemon.State() == procid.Alive }
+// KeptByDaemon reports whether the lock is that of a job whose daemon on this host lives, though its holder does not: mostly another one
+// is about to take its place.
+func (o Owner) KeptByDaemon() bool {
+	return o.Process.State() == procid.Dead && o.Daemon != nil && o.Daemon.State() == procid.Alive
+}
+
+// daemonPatience: a job that is ending has daemons for some moments after its ranks, and what is started then need not fail.
+const daemonPatience = 2 * time.Second
 
 // own reports that an owner is this process, for the same job; tools have none.
 func (s *Store) own(o Owner) bool {
 	return s.lock.Job != "" && o.Job == s.lock.Job && o.Epoch == s.lock.Epoch && o.Process == procid.This()
 }
 
-// watch returns nil if the lock does not change while it is looked at.
-func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience time.Duration) error {
+// watch returns nil if the lock does not change while it is looked at; and if kept is not nil, as soon as that says that nothing
+// keeps the lock any more, and else an error.
+func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience time.Duration, kept func() bool) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(min(max(patience/60, time.Millisecond), time.Second))
@@ -276,8 +290,14 @@ func (s *Store) watch(ctx context.Context, owner Owner, seen []byte, patience ti
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-deadline.C:
+			if kept != nil {
+				return s.locked(owner)
+			}
 			return nil
 		case <-tick.C:
+		}
+		if kept != nil && !kept() {
+			return nil
 		}
 		now, err := vfs.ReadFile(s.fs, s.lockPath(), lockLimit)
 		if err != nil {
@@ -297,12 +317,8 @@ func (s *Store) locked(o Owner) error {
 		return fmt.Errorf("%s is %w: %v, which is %v, as this is %v: each is a program of its own, and would write to one directory; give each task a directory (CRAFT_CP_PATH), or run them as one job, in which each rank gives checkpoint.New the communicator of a zone (aft.Run): %s",
 			s.dir, storage.ErrLocked, o, o.Task, me, me.Command())
 	}
-	holder := o.String()
-	if o.goesOn() && o.Process.State() == procid.Dead {
-		holder += fmt.Sprintf(" (it has failed, and its job goes on: see its daemon, %v)", *o.Daemon)
-	}
-	return fmt.Errorf("%s is %w: %s; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
-		s.dir, storage.ErrLocked, holder, s.dir)
+	return fmt.Errorf("%s is %w: %v; use another path or name, wait for that job, or, if you know that it is dead, run: craft unlock %s",
+		s.dir, storage.ErrLocked, o, s.dir)
 }
 
 // discardLock removes the lock file that was judged to be free, and no other
@@ -338,7 +354,7 @@ func parseOwner(data []byte) (Owner, error) {
 }
 
 // ReadOwner says who holds the lock of a checkpoint directory, and what can be known
-// of its process without watching it; the error matches fs.ErrNotExist if nobody does.
+// of its process, or of the daemon that keeps it, without watching it; the error matches fs.ErrNotExist if nobody does.
 // The zero Owner: the file does not tell, because its writer was killed while it wrote.
 func ReadOwner(fsys vfs.FS, dir string) (Owner, procid.State, error) {
 	s := &Store{dir: dir, fs: fsys}

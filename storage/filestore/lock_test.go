@@ -435,7 +435,10 @@ func TestLockPutAsideIsSweptAway(t *testing.T) {
 func TestDaemonKeepsALock(t *testing.T) {
 	dead := exec.Command("true")
 	require.NoError(t, dead.Run())
-	gone, alive := procid.Of(dead.Process.Pid), otherProcess()
+	lives := exec.Command("sleep", "1000")
+	require.NoError(t, lives.Start())
+	t.Cleanup(func() { _ = lives.Process.Kill(); _ = lives.Wait() })
+	gone, alive := procid.Of(dead.Process.Pid), procid.Of(lives.Process.Pid)
 	for name, c := range map[string]struct {
 		daemon *procid.ID
 		job    string // that wants it
@@ -448,6 +451,7 @@ func TestDaemonKeepsALock(t *testing.T) {
 		"of the same job": {&alive, "a", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := lockedBy(t, t.TempDir(), c.job, time.Hour)
 			plant(t, s, Owner{Job: "a", Token: "x", Process: gone, Daemon: c.daemon})
 			_, state, err := ReadOwner(vfs.OS(), s.Dir())
@@ -456,11 +460,31 @@ func TestDaemonKeepsALock(t *testing.T) {
 			held, err := s.Lock(t.Context())
 			if c.held {
 				require.ErrorIs(t, err, storage.ErrLocked)
-				require.ErrorContains(t, err, fmt.Sprintf("its job goes on: see its daemon, process %d on host", os.Getppid()))
+				require.ErrorContains(t, err, fmt.Sprintf("the daemon of its job, process %d, lives", alive.PID))
 				return
 			}
 			require.NoError(t, err)
 			require.NoError(t, held.Unlock())
 		})
 	}
+}
+
+// TestDaemonThatEnds: whoever is started right after a job was killed waits for its daemon, which is about to end.
+func TestDaemonThatEnds(t *testing.T) {
+	dead := exec.Command("true")
+	require.NoError(t, dead.Run())
+	daemon := exec.Command("sleep", "1000")
+	require.NoError(t, daemon.Start())
+	lives := procid.Of(daemon.Process.Pid)
+	s := lockedBy(t, t.TempDir(), "b", time.Hour)
+	plant(t, s, Owner{Job: "a", Token: "x", Process: procid.Of(dead.Process.Pid), Daemon: &lives})
+	ended := make(chan error, 1)
+	time.AfterFunc(50*time.Millisecond, func() {
+		_ = daemon.Process.Kill()
+		ended <- daemon.Wait()
+	})
+	held, err := s.Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock())
+	<-ended
 }
