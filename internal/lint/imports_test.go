@@ -33,6 +33,7 @@ var allowed = []rule{
 	{"internal/env", nil},
 	{"internal/step", []string{"internal/env"}},
 	{"internal/chart", nil},
+	{"internal/demand", nil},
 	{"internal/vfs", nil},
 	{"internal/logqueue", nil},
 	{"internal/osstring", nil},
@@ -66,24 +67,24 @@ var allowed = []rule{
 
 	{"async", []string{"internal/offheap"}},
 
-	{"aft/comm/driver", nil},
+	{"aft/comm/driver", []string{"internal/demand"}},
 	{"aft/comm/single", []string{"aft/comm/driver"}},
 	{"aft/internal/hooks", nil},
-	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks"}},
+	{"aft/comm", []string{"aft/comm/driver", "aft/comm/single", "aft/internal/hooks", "internal/demand"}},
 	{"aft/comm/commtest", []string{"aft/comm", "aft/comm/driver"}},
 	{"storage/internal/exchange", []string{"aft/comm", "internal/offheap", "storage"}},
 	{"storage/replica", []string{"aft/comm", "internal/offheap"}},
 	{"storage/internal/memory", []string{"aft/comm", "internal/offheap", "storage", "storage/container", "storage/internal/exchange"}},
 	{"storage/partner", []string{"aft/comm", "storage", "storage/internal/exchange", "storage/nodelocal"}},
 	{"storage/erasure", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/erasure/striping", "storage/internal/exchange", "storage/nodelocal"}},
-	{"aft/internal/control", []string{"aft/comm/driver"}},
+	{"aft/internal/control", []string{"aft/comm/driver", "internal/demand"}},
 	{"aft/internal/proc", nil},
 	{"aft/internal/nonblock", nil},
 	{"aft/internal/guard", []string{"aft/internal/proc"}},
-	{"aft/launch", []string{"aft/comm", "aft/comm/driver", "aft/internal/control", "aft/internal/guard", "aft/internal/nonblock", "aft/internal/proc", "internal/offheap"}},
+	{"aft/launch", []string{"aft/comm", "aft/comm/driver", "aft/internal/control", "aft/internal/guard", "aft/internal/nonblock", "aft/internal/proc", "internal/demand", "internal/offheap"}},
 	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control"}},
 	{"aft/internal/pipe", []string{"aft/internal/nonblock"}},
-	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/nonblock", "aft/internal/pipe", "aft/internal/proc"}},
+	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/nonblock", "aft/internal/pipe", "aft/internal/proc", "internal/demand"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},
 	{"aft", []string{"aft/comm", "aft/internal/engine", "aft/internal/hooks"}},
 	{"aft/reinit", []string{"aft", "aft/comm"}},
@@ -93,7 +94,7 @@ var allowed = []rule{
 	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/internal/memory", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove", "storage/replica"}},
 
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/stepwise", []string{"aft"}},
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
@@ -102,7 +103,7 @@ var allowed = []rule{
 	{"internal/bench/measured", nil},
 	{"internal/bench/program", []string{"aft/comm", "aft/launch"}},
 	{"internal/bench/...", []string{"aft", "aft/comm", "aft/launch", "checkpoint", "examples/...", "internal/bench/machine", "internal/bench/measured", "internal/bench/program", "internal/chart", "internal/stepwise", "internal/timeline", "storage"}},
-	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
+	{"cmd/craft", []string{"aft/comm", "aft/launch", "cptypes", "internal/chart", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/offline", "storage/replica"}},
 }
 
 var (

@@ -1,0 +1,209 @@
+package demand
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Member is a process of the job, as the decider's owner numbers them.
+type Member int64
+
+// Decider decides for a job. Events go in one at a time, and what comes out is for all members, in
+// its order.
+type Decider struct {
+	serial uint64
+	end    *demanded // the end that was asked for
+	plans  map[string]*demanded
+	saves  []*demanded // versions that were asked for and have no meeting yet
+	last   []*demanded // those of the last meeting
+
+	members   []Member // of the generation; none: there is no world yet
+	gathering *gathering
+}
+
+// demanded is a demand on the decider's clock.
+type demanded struct {
+	Demand
+	deadline time.Time // zero: none
+}
+
+// gathering is a Hold that is not answered by all.
+type gathering struct {
+	awaited map[Member]bool
+	lanes   map[string]Position
+}
+
+// NewDecider is that of a job without a world.
+func NewDecider() *Decider { return &Decider{plans: make(map[string]*demanded)} }
+
+// Out is what is to be sent to all members: exactly one field is set.
+type Out struct {
+	Hold *Hold
+	Meet *Meet
+}
+
+// Ask takes a demand. first says that it is the first one for the end of the job, or for a version.
+func (d *Decider) Ask(now time.Time, demand Demand) (out []Out, first bool) {
+	asked := &demanded{Demand: demand}
+	if demand.Left != NoLimit {
+		asked.deadline = now.Add(demand.Left)
+	}
+	switch {
+	case demand.Planned:
+		return d.plan(now, asked), false
+	case !demand.Ends() && d.end != nil: // it will store a version anyway
+		return nil, false
+	case !demand.Ends():
+		d.saves = append(d.saves, asked)
+		return d.gather(now), true
+	case d.end == nil:
+		d.end = asked
+		return d.gather(now), true
+	}
+	return d.shorten(now, asked), false
+}
+
+// plan notes a deadline that is known before.
+func (d *Decider) plan(now time.Time, p *demanded) []Out {
+	before := d.plans[p.Source]
+	switch {
+	case p.deadline.IsZero() && before == nil:
+		return nil
+	case p.deadline.IsZero():
+		delete(d.plans, p.Source)
+	default:
+		d.plans[p.Source] = p
+	}
+	return d.tell(now, p)
+}
+
+// shorten: an end that is asked for once more may only come earlier.
+func (d *Decider) shorten(now time.Time, again *demanded) []Out {
+	if again.deadline.IsZero() || !d.end.deadline.IsZero() && !again.deadline.Before(d.end.deadline) {
+		return nil
+	}
+	d.end.deadline = again.deadline
+	return d.tell(now, d.end)
+}
+
+func (d *Decider) tell(now time.Time, list ...*demanded) []Out {
+	if len(list) == 0 || len(d.members) == 0 {
+		return nil
+	}
+	return []Out{{Hold: &Hold{Demands: at(now, list), Told: true}}}
+}
+
+// at are demands with what is left of their time.
+func at(now time.Time, list []*demanded) []Demand {
+	out := make([]Demand, 0, len(list))
+	for _, asked := range list {
+		demand := asked.Demand
+		if demand.Left = NoLimit; !asked.deadline.IsZero() {
+			demand.Left = max(0, asked.deadline.Sub(now))
+		}
+		out = append(out, demand)
+	}
+	return out
+}
+
+// Welcome is what a process that comes later is told, before it counts calls.
+func (d *Decider) Welcome(now time.Time) *Hold {
+	list := slices.SortedFunc(maps.Values(d.plans), func(a, b *demanded) int { return cmp.Compare(a.Source, b.Source) })
+	if d.end != nil {
+		list = append(list, d.end)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &Hold{Demands: at(now, list), Told: true}
+}
+
+// Ending reports whether the end was asked for, and how much time is left for it: NoLimit if it has none.
+func (d *Decider) Ending(now time.Time) (asked bool, left time.Duration) {
+	if d.end == nil {
+		return false, 0
+	}
+	return true, at(now, []*demanded{d.end})[0].Left
+}
+
+// Renew begins a generation with these members: all of them are told of that before.
+func (d *Decider) Renew(now time.Time, members []Member) []Out {
+	d.members, d.gathering, d.last = slices.Clone(members), nil, nil
+	if d.end == nil && len(d.saves) == 0 {
+		return nil
+	}
+	return d.gather(now)
+}
+
+// gather asks all where they are. A gathering under way is of no use any more.
+func (d *Decider) gather(now time.Time) []Out {
+	if len(d.members) == 0 {
+		return nil
+	}
+	d.serial++
+	d.gathering = &gathering{awaited: make(map[Member]bool), lanes: make(map[string]Position)}
+	for _, m := range d.members {
+		d.gathering.awaited[m] = true
+	}
+	list := slices.Clone(d.saves)
+	if d.end != nil {
+		list = append(list, d.end)
+	}
+	return []Out{{Hold: &Hold{Serial: d.serial, Demands: at(now, list)}}}
+}
+
+// Passed takes an answer, or that somebody's lanes are others now.
+func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
+	g := d.gathering
+	switch {
+	case p.Serial != d.serial || !slices.Contains(d.members, from):
+		return nil
+	case p.Changed && g == nil:
+		if d.end == nil {
+			d.saves = append(d.saves, d.last...)
+		}
+		d.last = nil
+		return d.gather(now)
+	case p.Changed || g == nil || !g.awaited[from]:
+		return nil
+	}
+	for _, at := range p.Lanes {
+		g.lanes[at.Lane] = Position{Lane: at.Lane, Calls: max(at.Calls, g.lanes[at.Lane].Calls), Open: at.Open || g.lanes[at.Lane].Open}
+	}
+	delete(g.awaited, from)
+	return d.decide()
+}
+
+// Gone: a member has ended, or its process has failed.
+func (d *Decider) Gone(from Member) []Out {
+	i := slices.Index(d.members, from)
+	if i < 0 {
+		return nil
+	}
+	d.members = slices.Delete(slices.Clone(d.members), i, i+1)
+	if d.gathering == nil {
+		return nil
+	}
+	delete(d.gathering.awaited, from)
+	return d.decide()
+}
+
+// decide says where all meet, when all have answered.
+func (d *Decider) decide() []Out {
+	g := d.gathering
+	if g == nil || len(g.awaited) > 0 || len(d.members) == 0 {
+		return nil
+	}
+	m := Meet{Serial: d.serial}
+	for _, key := range slices.Sorted(maps.Keys(g.lanes)) {
+		if at := g.lanes[key]; at.Open && (key == World || !g.lanes[World].Open) {
+			m.Lanes = append(m.Lanes, Position{Lane: key, Calls: at.Calls + 1})
+		}
+	}
+	if d.gathering = nil; len(m.Lanes) > 0 {
+		d.last, d.saves = d.saves, nil
+	}
+	return []Out{{Meet: &m}}
+}
