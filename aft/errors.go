@@ -24,6 +24,19 @@ var (
 	ErrEndless = errors.New("repaired again and again although no process has failed")
 )
 
+// Everywhere is an error that all ranks return together, having agreed on it: checkpoint.ErrDeadline is one.
+// A body that returns it needs not fear that another rank waits for this one, and Run returns on each
+// rank what its own body has returned.
+type Everywhere interface {
+	error
+	Everywhere() bool
+}
+
+func everywhere(err error) bool {
+	var e Everywhere
+	return errors.As(err, &e) && e.Everywhere()
+}
+
 // BodyError is the error that a body returned while no process had failed. Run
 // returns it on all ranks.
 type BodyError struct {
@@ -31,7 +44,7 @@ type BodyError struct {
 	// attempt.
 	Rank comm.Rank
 	Text string
-	// Err is the error itself; nil on other ranks than Rank.
+	// Err is the error itself; nil on other ranks than Rank, unless it is Everywhere.
 	Err error
 }
 

@@ -17,7 +17,7 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 	if v.Failure {
 		cause = ErrRecovering
 	}
-	if v.Failure || v.Err != "" {
+	if v.Failure || v.Err != "" && !everywhere(own) {
 		r.session.Zone().Revoke() // so that no other rank waits for this one
 	}
 	s.end(cause)
@@ -91,6 +91,10 @@ func (r *run) hooks() {
 
 func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own error) error {
 	e := &BodyError{Rank: out.ErrRank, Text: out.Err}
+	if everywhere(own) {
+		e.Err = own
+		return e
+	}
 	if out.ErrRank == s.place.Comm.Rank() {
 		e.Err = own
 		if own == nil || v.Err != textOf(own) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -40,6 +41,7 @@ type attempt struct {
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
+	end   demand.Cause // that it was ended by
 	// sameDirectory: the ranks have found out that they write to one directory.
 	sameDirectory bool
 }
@@ -53,6 +55,7 @@ type starting struct {
 	acc  *accounts
 	up   *upkeep
 
+	meet *meetings
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
 }
@@ -123,6 +126,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	err = st.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
+		st.meet.begin()
 		st.placement.SkipNumbers(found.Highest, found.Used)
 		st.repairLevels(restored)
 	}
@@ -314,6 +318,14 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		if cp.line.attempt.begun {
 			return cp.line.stageEnded()
 		}
+		if cp.line.parent == nil {
+			switch at, err := cp.meet.arrive(ctx, "RestartIfNeeded"); {
+			case err != nil:
+				return err
+			case at != nil && at.Ends() != nil:
+				return cp.meet.endBefore(ctx, at)
+			}
+		}
 		defer cp.acc.reportRestart() // after the time is known
 		defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
 		cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
@@ -338,6 +350,9 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 			cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 				"version", h.Version, "iteration", *iter)
 		}
+		id, _ := storage.Identity(*h)
+		cp.line.good.Store(&good{id, h.Version, h.Iteration})
+		cp.line.finished = isFinished(*h)
 		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
 		if iter != nil && h.Iteration != container.NoIteration {
 			*iter = int(h.Iteration) + 1 // match has looked that there is one

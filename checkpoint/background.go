@@ -23,7 +23,10 @@ type writing struct {
 
 	deltas  deltas
 	staging *async.Staging
-	skipped bool // a write that could never be restored was skipped and logged
+	meet    *meetings
+	// finishing: the next version is the last one of the run.
+	finishing bool
+	skipped   bool // a write that could never be restored was skipped and logged
 }
 
 // flight is one version on its way from capture to settlement.

@@ -34,6 +34,7 @@ type Checkpoint struct {
 	up    *upkeep
 	start *starting
 	out   *writing
+	meet  *meetings
 
 	committed bool
 	forget    func() // takes back what closes it then
@@ -66,6 +67,8 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.line.reg, cp.line.up = cp.reg, cp.up
 	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up}
 	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
+	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, pace: newPace()}
+	cp.start.meet, cp.out.meet = cp.meet, cp.meet
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
 		return fail(err)
@@ -181,6 +184,9 @@ func (cp *Checkpoint) Commit() error {
 	}
 	cp.committed = true
 	cp.reg.commit()
+	if !cp.disabled() {
+		cp.meet.join()
+	}
 	return nil
 }
 
@@ -205,6 +211,8 @@ func (cp *Checkpoint) close() error {
 	if cp.closed {
 		return nil
 	}
+	cp.meet.stopWatching()
+	cp.meet.leave()
 	cp.closed = true
 	cp.forget()
 	settled := cp.line.flight.Load() == nil

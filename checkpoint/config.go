@@ -39,6 +39,7 @@ type config struct {
 	DeltaFull int  `envconfig:"DELTA_FULL" default:"10"`
 
 	levelConfig
+	endConfig
 
 	UseSCR    bool `envconfig:"USE_SCR" default:"true"`
 	Debug     int  `envconfig:"DEBUG"`
@@ -67,6 +68,7 @@ func (c config) validate() error {
 		cpus, allowIf(c.AsyncStaging >= 0, "CRAFT_ASYNC_STAGING", c.AsyncStaging),
 		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
 		c.levelConfig.validate(),
+		c.endConfig.validate(),
 	)
 }
 

@@ -30,12 +30,14 @@ type lineage struct {
 	reg      *registry // of the same checkpoint, and so are they of those around and in it
 	up       *upkeep
 
-	attempt attempt // of this run; zero before it has begun
-	point   point
-	entered *point                 // where the present stage was entered by RestartIfNeeded; nil: it was not called
-	stored  catalog.Versions       // that rank 0 decides about: the job's lock keeps this true
-	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
-	redo    redo
+	attempt  attempt // of this run; zero before it has begun
+	point    point
+	entered  *point                 // where the present stage was entered by RestartIfNeeded; nil: it was not called
+	stored   catalog.Versions       // that rank 0 decides about: the job's lock keeps this true
+	flight   atomic.Pointer[flight] // the asynchronous write that is not settled
+	redo     redo
+	good     atomic.Pointer[good] // the newest version that is complete
+	finished bool                 // the last version is of a run that was finished
 }
 
 // nextStage is called by every UpdateAndWrite and Write, whether it captures

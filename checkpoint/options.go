@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -24,6 +25,7 @@ type options struct {
 	// beforeMemory is placement.Config.BeforeMemory.
 	beforeMemory func(operation string, key storage.ObjectKey) error
 	lock         filestore.LockConfig
+	point        *demand.Point // in place of that of the communicator
 	chunkSize    int
 	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
@@ -165,7 +167,7 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 
 func newOptions(opts []Option) (options, error) {
 	o := options{logger: slog.Default(), zeroCopyFrom: 64 << 10}
-	if err := cmp.Or(env.Load(&o.config), env.Load(&o.levelConfig), o.validate()); err != nil {
+	if err := cmp.Or(env.Load(&o.config), env.Load(&o.levelConfig), env.Load(&o.endConfig), o.config.validate()); err != nil {
 		return options{}, err
 	}
 	for i, opt := range opts {
@@ -177,5 +179,5 @@ func newOptions(opts []Option) (options, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	return o, cmp.Or(o.modeErr, o.validate())
+	return o, cmp.Or(o.modeErr, o.config.validate())
 }

@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"os"
 	"time"
@@ -79,9 +81,23 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		reached := u.line.redo.reached
 		r.Iteration = &reached
 	}
+	r.End, r.Finished = causeText(u.line.attempt.end), u.line.finished
 	if final {
 		ended := now.UTC()
 		r.Ended = &ended
 	}
 	return r
+}
+
+// recordEnd leaves the record of a run that was asked to end before it has begun.
+func (u *upkeep) recordEnd(ctx context.Context) {
+	at := &u.line.attempt
+	at.started = time.Now()
+	at.ahead = aheadOf(at.before, at.started)
+	_, _ = rand.Read(at.id[:]) // never fails
+	if n := len(at.before); n > 0 {
+		at.lineage, _ = storage.ParseLineage(at.before[n-1].Lineage)
+	}
+	u.writeRecord(ctx, u.newRecord(time.Now(), true))
+	at.id, at.lineage = container.AttemptID{}, container.LineageID{}
 }

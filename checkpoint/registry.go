@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/craft-go/craft/cptypes"
 	"github.com/craft-go/craft/storage"
@@ -33,6 +34,7 @@ type registry struct {
 	adopted storage.ID                // see Adopt
 	touched map[string]bool           // by the last call of RestartIfNeeded
 	taken   map[string]container.Info // of the version that it has read, by key
+	bytes   atomic.Int64              // of this rank's part of the last version
 }
 
 // AddOption changes how one value is treated.

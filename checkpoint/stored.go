@@ -54,34 +54,38 @@ func (st *starting) repairLevels(restored *container.Header) {
 // job that is about to end on purpose calls it, because the nodes may be given
 // to others. Without levels it is Wait.
 func (cp *Checkpoint) Flush(ctx context.Context) error {
-	return cp.call("Flush", func() error {
-		if err := cp.out.wait(ctx); err != nil {
-			return err
-		}
-		id := cp.Version()
-		if id.IsZero() || !cp.placement.OnNodes() {
-			return nil
-		}
-		defer cp.acc.stats.time(&cp.acc.stats.CheckpointTime)()
-		if err := (carriedStart{cp.start}).openFiles(ctx); err != nil {
-			return err
-		}
-		err := cp.up.maintenanceDone(ctx)
-		if err == nil {
-			err = disagreed(cp.placement.Flush(ctx, id))
-		}
-		if _, err := cp.agree(ctx, err); err != nil {
-			return fmt.Errorf("flush checkpoint %q: version %d: %w", cp.name, id.Version, err)
-		}
-		if !cp.root() {
-			return nil
-		}
-		cp.up.flushed.add(id)
-		cp.up.arrived()
-		cp.up.prune(context.WithoutCancel(ctx))
-		cp.up.doMaintenance(context.WithoutCancel(ctx))
+	return cp.call("Flush", func() error { return cp.out.flush(ctx) })
+}
+
+func (wr *writing) flush(ctx context.Context) error {
+	if err := wr.wait(ctx); err != nil {
+		return err
+	}
+	id := wr.line.point.ID
+	if id.IsZero() || !wr.placement.OnNodes() {
 		return nil
-	})
+	}
+	defer wr.acc.stats.time(&wr.acc.stats.CheckpointTime)()
+	if err := (carriedStart{wr.start}).openFiles(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := wr.up.maintenanceDone(ctx)
+	if err == nil {
+		err = disagreed(wr.placement.Flush(ctx, id))
+	}
+	if _, err := wr.agree(ctx, err); err != nil {
+		return fmt.Errorf("flush checkpoint %q: version %d: %w", wr.name, id.Version, err)
+	}
+	wr.meet.pace.cameHome(time.Since(began))
+	if !wr.root() {
+		return nil
+	}
+	wr.up.flushed.add(id)
+	wr.up.arrived()
+	wr.up.prune(context.WithoutCancel(ctx))
+	wr.up.doMaintenance(context.WithoutCancel(ctx))
+	return nil
 }
 
 // StoredVersion tells how safe a version is by now.

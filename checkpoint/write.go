@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -40,8 +41,13 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 1", cp.name, ErrArgument, freq)
 	}
 	return cp.call("UpdateAndWrite", func() error {
+		at, err := cp.meet.arrive(ctx, "UpdateAndWrite")
+		if err != nil {
+			return err
+		}
 		cp.acc.done(int64(iter))
-		if iter%freq != 0 {
+		wanted := cp.meet.wants(at)
+		if !wanted && iter%freq != 0 {
 			cp.line.nextStage()
 			cp.up.recordBetween(ctx)
 			if cp.opt.Debug >= 4 {
@@ -53,8 +59,18 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
 				cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
 		}
-		return cp.out.write(ctx, int64(iter))
+		return cp.out.writeAt(ctx, at, wanted, int64(iter))
 	})
+}
+
+// writeAt writes a version, which is what a meeting demands or is due.
+func (wr *writing) writeAt(ctx context.Context, at *demand.Meeting, wanted bool, iteration int64) error {
+	defer wr.meet.pace.wrote()
+	write := func(ctx context.Context) error { return wr.write(ctx, iteration) }
+	if wanted {
+		return wr.meet.save(ctx, at, write)
+	}
+	return write(ctx)
 }
 
 // Write writes a version now, without an iteration: a restart leaves the
@@ -62,7 +78,13 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 // position. A loop that counts iterations and wants to save now (on a signal,
 // say) calls UpdateAndWrite(ctx, iter, 1). See there.
 func (cp *Checkpoint) Write(ctx context.Context) error {
-	return cp.call("Write", func() error { return cp.out.write(ctx, container.NoIteration) })
+	return cp.call("Write", func() error {
+		at, err := cp.meet.arrive(ctx, "Write")
+		if err != nil {
+			return err
+		}
+		return cp.out.writeAt(ctx, at, cp.meet.wants(at), container.NoIteration)
+	})
 }
 
 func (wr *writing) write(ctx context.Context, iteration int64) error {
@@ -167,6 +189,9 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
 	storage.SetPlanned(&h, wr.placement.Plan(h.Version))
 	wr.line.noteSettled(&h)
+	if wr.finishing {
+		h.Fields = h.Fields.With(container.FieldFinished, []byte{1})
+	}
 	wr.nextDelta(&h)
 	return h
 }
@@ -193,6 +218,8 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	if err == nil {
 		wr.deltas.stored(outcome.Levels)
 		wr.line.attempt.newest = f.id()
+		wr.line.good.Store(&good{f.id(), f.header.Version, f.header.Iteration})
+		wr.line.finished = isFinished(f.header)
 		wr.acc.stats.VersionsWritten++
 		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version
@@ -205,6 +232,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 		wr.acc.stats.VersionsFailed++
 	}
 	f.phases.Settle += time.Since(began)
+	wr.meet.measured(f, err)
 	wr.acc.stats.Phases.add(f.phases)
 	wr.acc.reportVersion(f, err)
 	return err

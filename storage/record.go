@@ -51,11 +51,16 @@ type Record struct {
 	Nested   []string `json:"nested,omitempty"`
 	NestedIn string   `json:"nested_in,omitempty"`
 	// Iteration is the last one that the run is known to have done; null: none.
-	Iteration       *int64 `json:"iteration"`
-	VersionsWritten int    `json:"versions_written"`
-	VersionsFailed  int    `json:"versions_failed"`
-	VersionsSkipped int    `json:"versions_skipped"`
-	BytesWritten    int64  `json:"bytes_written"` // by rank 0
+	Iteration *int64 `json:"iteration"`
+	// End is why the run was asked to end: end, halt or interrupt; "": it was not, or has not
+	// come to it.
+	End string `json:"end,omitempty"`
+	// Finished: its last version is that of Finish.
+	Finished        bool  `json:"finished,omitempty"`
+	VersionsWritten int   `json:"versions_written"`
+	VersionsFailed  int   `json:"versions_failed"`
+	VersionsSkipped int   `json:"versions_skipped"`
+	BytesWritten    int64 `json:"bytes_written"` // by rank 0
 	// Recoveries is the number of repairs of the job before this run of the
 	// checkpoint: each is followed by a run, with a record, of its own.
 	Recoveries int `json:"recoveries"`

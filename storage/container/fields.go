@@ -32,6 +32,8 @@ const (
 	// FieldUnsynced: the files of the version were published without waiting until a crash of
 	// the machine cannot take them back (CRAFT_SYNC=none).
 	FieldUnsynced FieldID = 7
+	// FieldFinished: the run had come to its end with the version, a byte of 1.
+	FieldFinished FieldID = 10
 )
 
 const (

@@ -1,0 +1,68 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/craft-go/craft/storage/container"
+)
+
+// Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
+// a later start restores it, Finished says so, and there is nothing to compute. iter is the last
+// iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended.
+// Of a run that was finished before it changes nothing.
+func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
+	return cp.call("Finish", func() error {
+		at, err := cp.meet.arrive(ctx, "Finish")
+		if err != nil {
+			return err
+		}
+		if iter == math.MinInt || iter == math.MaxInt {
+			return fmt.Errorf("checkpoint %q: %w: Finish: iteration %d", cp.name, ErrArgument, iter)
+		}
+		cp.acc.done(int64(iter))
+		if !cp.line.finished {
+			if err := cp.finish(ctx, int64(iter)); err != nil {
+				return err
+			}
+		}
+		if at != nil {
+			cp.meet.lane.Done(at)
+		}
+		return nil
+	})
+}
+
+func (cp *Checkpoint) finish(ctx context.Context, iter int64) error {
+	before := cp.line.attempt.last
+	cp.out.finishing = true
+	err := cp.out.write(ctx, iter)
+	if !commFailed(err) {
+		if waited := cp.out.flush(ctx); waited != nil {
+			err = waited
+		}
+	}
+	cp.out.finishing = false
+	if cp.line.attempt.newest.Version <= before {
+		if err == nil {
+			err = fmt.Errorf("checkpoint %q: %w: Finish of a checkpoint whose stage could not be restored: the one around it has to store it", cp.name, ErrState)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	cp.line.finished = true
+	return nil
+}
+
+// Finished reports whether the version that was restored, or the last one that was stored, is of a run that was
+// finished: see Finish.
+func (cp *Checkpoint) Finished() bool { return cp.self == cp && cp.line.finished }
+
+// isFinished reports whether a version is the last one of a run.
+func isFinished(h container.Header) bool {
+	_, is := h.Fields.Get(container.FieldFinished)
+	return is
+}

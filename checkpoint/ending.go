@@ -1,0 +1,137 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/env"
+	"github.com/craft-go/craft/storage"
+)
+
+// ErrDeadline is returned on all ranks by the call at which the job has saved what it has and is to
+// end, and by every later call, which writes nothing. It is also what aft.Run returns then. See
+// DeadlineError and ExitCode.
+var ErrDeadline = errors.New("the job is to end")
+
+// DeadlineError says why a job is to end, and what it leaves. It matches ErrDeadline.
+type DeadlineError struct {
+	Source string // who has asked for it: "SIGTERM at n01, process 4711", "CRAFT_DEADLINE"
+	// Version is what a restart goes on from, and Iteration that of it (NoIteration: it has none); 0:
+	// there is no version.
+	Version   uint64
+	Iteration int64
+	// Saved: it was written at this call.
+	Saved bool
+	// Level is where it is, if it is not on the parallel file system; none: it is there.
+	Level storage.Levels
+	// Starts is how many starts in a row have ended without a newer version, this one included, when
+	// they are so many that another one would be of no use.
+	Starts int
+	// Err is why it could not be written at this call, or is not on the parallel file system.
+	Err error
+
+	cause demand.Cause
+	needs string // what a start that gets anywhere needs
+}
+
+// Error tells what is stored, and what to do.
+func (e *DeadlineError) Error() string {
+	text := fmt.Sprintf("%v (%s): ", ErrDeadline, e.Source)
+	switch {
+	case e.Version == 0:
+		text += "nothing is stored, the next start begins at the beginning"
+	case e.Saved:
+		text += fmt.Sprintf("version %d, of iteration %v, is stored", e.Version, iterationAttr(e.Iteration))
+	default:
+		text += fmt.Sprintf("the last version is %d, of iteration %v", e.Version, iterationAttr(e.Iteration))
+	}
+	if e.Level != 0 {
+		text += fmt.Sprintf(", not on the parallel file system, but at level %v", e.Level)
+	}
+	if e.Err != nil {
+		text += fmt.Sprintf(" (%v)", e.Err)
+	}
+	switch {
+	case e.Starts > 0:
+		text += fmt.Sprintf("; %d starts in a row have ended without a newer version, so it is not to be started again like this: %s", e.Starts, e.needs)
+	case e.cause == demand.Halt:
+		text += "; it was halted: it is not to be started again by itself"
+	case e.Version > 0:
+		text += "; start it again to go on from there"
+	}
+	return text
+}
+
+// Unwrap gives ErrDeadline and Err.
+func (e *DeadlineError) Unwrap() []error { return []error{ErrDeadline, e.Err} }
+
+// Everywhere says that all ranks return this error together: see aft.Everywhere.
+func (e *DeadlineError) Everywhere() bool { return true }
+
+// The exit codes of a program that ends with os.Exit(ExitCode(err)); others are its own.
+const (
+	ExitDone      = 0
+	ExitFailed    = 1
+	ExitRequeue   = 75  // EX_TEMPFAIL: start it again, it goes on (CRAFT_REQUEUE_CODE)
+	ExitHalted    = 76  // ended by craft halt: do not start it again by itself
+	ExitInterrupt = 130 // Ctrl-C; what it has is saved
+)
+
+// ExitCode is the exit code for what a program has returned: ExitDone without an error, ExitRequeue (or
+// CRAFT_REQUEUE_CODE), ExitHalted or ExitInterrupt for ErrDeadline, and ExitFailed for everything else,
+// also where starts in a row have got nowhere.
+func ExitCode(err error) int {
+	var d *DeadlineError
+	switch {
+	case err == nil:
+		return ExitDone
+	case !errors.As(err, &d) || d.Starts > 0:
+		return ExitFailed
+	case d.cause == demand.Halt:
+		return ExitHalted
+	case d.cause == demand.Interrupt:
+		return ExitInterrupt
+	}
+	var c endConfig
+	if cmp.Or(env.Load(&c), c.validate()) != nil { // New has said it
+		return ExitRequeue
+	}
+	return c.RequeueCode
+}
+
+// endConfig holds the settings of how a program ends (docs/ending.md).
+type endConfig struct {
+	RequeueCode int           `envconfig:"REQUEUE_CODE" default:"75"`
+	Signals     string        `envconfig:"SIGNALS" default:"TERM=end,INT=end,USR2=end,USR1=save"`
+	Grace       time.Duration `envconfig:"GRACE" default:"25s"`
+}
+
+func (c endConfig) validate() error {
+	_, signals := parseSignals(c.Signals)
+	code := c.RequeueCode
+	return cmp.Or(
+		allowIf(code >= 2 && code <= 255 && code != ExitHalted && code != ExitInterrupt, "CRAFT_REQUEUE_CODE", code),
+		signals, allowIf(c.Grace > 0, "CRAFT_GRACE", c.Grace),
+	)
+}
+
+// Request asks the job that this process is part of to end within a time, by itself: it is one of its
+// deadlines, of which the earliest counts, and is used as far as the last version allows. source is
+// who asks, for people; who asks again changes what it has asked for. left 0: at the next
+// call. Any goroutine may call it.
+func Request(source string, left time.Duration) {
+	d := demand.Demand{Cause: demand.Deadline, Source: source, Left: left, Planned: left > 0}
+	if left <= 0 {
+		d.Left = demand.NoLimit
+	}
+	demand.This.Ask(d)
+}
+
+// RequestVersion asks the job that this process is part of for a version at the next call. Any
+// goroutine may call it.
+func RequestVersion(source string) {
+	demand.This.Ask(demand.Demand{Source: source, Left: demand.NoLimit})
+}

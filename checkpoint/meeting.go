@@ -1,0 +1,286 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+)
+
+// meetings are where the calls of a checkpoint meet those of other ranks, and of other checkpoints, to
+// save at one call, or to end the job there: see package demand.
+type meetings struct {
+	*core
+	line *lineage
+	reg  *registry
+	acc  *accounts
+	up   *upkeep
+	out  *writing
+
+	point *demand.Point
+	lane  *demand.Lane   // nil: calls are not counted (yet)
+	pace  *pace          // of this one and those around it
+	ended *DeadlineError // what calls return from now on
+	watch watcher
+	// warned: the longest step for which it was said that the grace does not do.
+	warned time.Duration
+}
+
+// join opens the lane of the checkpoint's calls, as soon as its ranks can have a key for one in common.
+func (m *meetings) join() {
+	if m.lane != nil || m.closed {
+		return
+	}
+	key := ""
+	if m.line.attempt.begun {
+		key = hex.EncodeToString(m.line.outermost().attempt.id[:])
+	}
+	point, lane, counted := laneOf(m.core, key)
+	if m.point = point; counted {
+		m.lane = point.Join(lane)
+	}
+}
+
+// laneOf is the point of this process, and the lane of a communicator there. key is what its
+// ranks have in common: without it those that are not all ranks of the job are not counted yet.
+func laneOf(c *core, key string) (point *demand.Point, lane string, counted bool) {
+	if c.opt.point != nil {
+		return c.opt.point, demand.World, true
+	}
+	point, lane = c.comm.Lane(key)
+	return point, lane, lane == demand.World || lane != key || key != ""
+}
+
+func (m *meetings) leave() {
+	if m.lane != nil {
+		m.lane.Leave()
+		m.lane = nil
+	}
+}
+
+// arrive counts a call. It waits while the ranks agree where to meet; the error is that of the
+// call then: a context that has ended, or ErrDeadline once more.
+func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, error) {
+	if m.ended != nil {
+		return nil, m.ended
+	}
+	if m.lane == nil {
+		return nil, nil
+	}
+	if m.pace.arrived() && m.root() {
+		m.warnOfGrace()
+	}
+	at, err := m.lane.Call(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("checkpoint %q: %s: waiting until all ranks have agreed at which call to save: %w", m.name, call, err)
+	case at != nil && at.Over:
+		m.ended = m.newEnd(at.Ends())
+		return nil, m.ended
+	}
+	return at, nil
+}
+
+// wants reports whether this call can do what is demanded. What it cannot is left for the next one,
+// of another checkpoint.
+func (m *meetings) wants(at *demand.Meeting) bool {
+	if at == nil || m.line.unreachable() {
+		return false
+	}
+	return slices.ContainsFunc(at.For, func(d demand.Demanded) bool { return d.For == "" || d.For == m.name })
+}
+
+// save does what is demanded, with a version that write writes.
+func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(context.Context) error) error {
+	end := at.Ends()
+	number := m.line.attempt.last
+	err := write(ctx)
+	if end == nil {
+		m.lane.Done(at)
+		return err
+	}
+	if commFailed(err) || ctx.Err() != nil {
+		return err // all come here again when that is repaired
+	}
+	flushed := m.bringHome(ctx, end)
+	if commFailed(flushed) || ctx.Err() != nil {
+		return errors.Join(err, flushed)
+	}
+	saved := m.line.attempt.newest.Version > number
+	if saved && err != nil {
+		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
+		err = nil
+	}
+	if end.Deadline.IsZero() {
+		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved)
+	} else {
+		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", end.Remains(time.Now()).Round(time.Millisecond))
+	}
+	e := m.newEnd(end)
+	e.Saved, e.Err = saved, errors.Join(err, flushed)
+	return m.finishEnd(ctx, at, e)
+}
+
+// bringHome makes sure that the newest version survives the end of the job, as far as the time allows.
+func (m *meetings) bringHome(ctx context.Context, end *demand.Demanded) error {
+	if left := end.Remains(time.Now()); left != demand.NoLimit {
+		limited, cancel := context.WithTimeoutCause(ctx, left*9/10, fmt.Errorf("the time for it is over (%s)", end.Source))
+		defer cancel()
+		ctx = limited
+	}
+	return m.out.flush(ctx)
+}
+
+// finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and
+// ends this process's part.
+func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
+	if m.root() {
+		e.Starts, e.needs = m.starts(e)
+	}
+	told, err := fromRoot(ctx, m.core, ended{Version: e.Version, Iteration: e.Iteration, Level: e.Level, Starts: e.Starts, Needs: e.needs}, nil)
+	if err != nil {
+		return err
+	}
+	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
+	m.line.attempt.end = e.cause
+	m.lane.Done(at)
+	m.ended = e
+	return e
+}
+
+// ended is what rank 0 tells of the end.
+type ended struct {
+	Version   uint64
+	Iteration int64
+	Level     storage.Levels
+	Starts    int
+	Needs     string
+}
+
+// newEnd is the error for an end, with what is stored.
+func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
+	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause}
+	if newest := m.line.good.Load(); newest != nil {
+		e.Version, e.Iteration = newest.version, newest.iteration
+		if m.placement != nil && m.placement.OnNodes() && m.root() && m.line.attempt.begun {
+			m.up.arrived()
+			if v := m.line.stored.Find(newest.id); v != nil && !v.Home {
+				e.Level = v.Reached
+			}
+		}
+	}
+	return e
+}
+
+// good is a version that is complete.
+type good struct {
+	id        storage.ID
+	version   uint64
+	iteration int64
+}
+
+// tooManyStarts is how many starts in a row may end without a newer version.
+const tooManyStarts = 3
+
+// starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
+// new, if they are too many, and says what another one needs. It is for rank 0.
+func (m *meetings) starts(e *DeadlineError) (n int, needs string) {
+	if e.Saved || m.line.attempt.written > 0 || e.cause != demand.Deadline {
+		return 0, ""
+	}
+	n = 1 + fruitless(m.line.attempt.before)
+	if n < tooManyStarts {
+		return 0, ""
+	}
+	need := m.needs()
+	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
+		m.acc.now().RestartTime.Round(time.Millisecond), need.step.Round(time.Millisecond), need.cost.Round(time.Millisecond))
+}
+
+// fruitless counts the last runs that were asked to end and had stored nothing new.
+func fruitless(runs []storage.Record) (n int) {
+	for _, r := range slices.Backward(runs) {
+		if r.LastWritten > 0 {
+			return n
+		}
+		if r.End != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// needs is what the end of the job needs now.
+func (m *meetings) needs() needs {
+	return m.pace.needs(m.reg.bytes.Load(), m.leveled())
+}
+
+// warnOfGrace says once, and again when a step is twice as long, that a signal would come too late.
+func (m *meetings) warnOfGrace() {
+	if !takesSignals() || m.pace.cost.Load() == 0 {
+		return
+	}
+	n := m.needs()
+	if n.sum() <= m.opt.Grace || n.step < 2*m.warned || n.step == m.warned {
+		return
+	}
+	m.warned = max(n.step, 1)
+	round := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
+	m.log.Warn("a signal would leave too little time to save: a step, the skew between ranks and a version take longer together than the grace; give more, or call UpdateAndWrite more often",
+		"longest_step", round(n.step), "skew", round(n.skew), "cost", round(n.cost),
+		"CRAFT_GRACE", m.opt.Grace.String(), "would_do", round((n.sum()*11/10).Truncate(time.Second)+time.Second))
+}
+
+// takesSignals reports whether this process has signals ask for the end: see OnSignal.
+func takesSignals() bool {
+	for _, what := range demand.This.Taken() {
+		if what == demand.TakesEnd {
+			return true
+		}
+	}
+	return false
+}
+
+// endBefore ends the job at RestartIfNeeded, which has changed nothing.
+func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting) error {
+	e := m.newEnd(at.Ends())
+	if m.root() {
+		runs, err := m.home.Records(ctx)
+		if err != nil {
+			m.log.Debug("the records of earlier runs cannot be read", "error", err)
+		}
+		m.line.attempt.before = runs
+		m.lookUp(ctx, e)
+	}
+	err := m.finishEnd(ctx, at, e)
+	if m.root() && m.opt.Record && errors.Is(err, ErrDeadline) {
+		m.up.recordEnd(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// lookUp fills in what a restart would go on from, as what stands beside the versions tells.
+func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
+	latest, err := m.home.Announced(ctx)
+	if err != nil || latest == nil {
+		return
+	}
+	e.Version = latest.Version
+	if latest.Iteration != nil {
+		e.Iteration = *latest.Iteration
+	}
+}
+
+// causeText is how a record calls the cause of an end.
+func causeText(c demand.Cause) string {
+	if c == demand.None {
+		return ""
+	}
+	return strings.ToLower(c.String())
+}

@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/craft-go/craft/storage"
+)
+
+// pace is how fast the program comes to its calls, and what a version takes, on this rank: what
+// the end of the job needs. One goroutine measures, any may ask.
+type pace struct {
+	began time.Time // times below count from here, in ns
+	calls int       // in the present window
+
+	last    atomic.Int64 // when the last call was, or returned from a write; 0: there was none
+	longest atomic.Int64 // step of the present window
+	before  atomic.Int64 // and of the one before
+	cost    atomic.Int64 // of a version until it is stored, the largest of late; 0: none was
+	home    atomic.Int64 // until it is on the parallel file system, in addition
+	sent    atomic.Pointer[sent]
+	skew    atomic.Int64 // that a version has waited for other ranks, the largest of late
+}
+
+// window is how many calls one has: of the two last ones the longest step counts.
+const window = 256
+
+func newPace() *pace { return &pace{began: time.Now()} }
+
+// arrived notes a call, and reports whether it has ended the longest step so far.
+func (p *pace) arrived() (longest bool) {
+	now := int64(time.Since(p.began))
+	if last := p.last.Load(); last > 0 {
+		step := now - last
+		if p.calls++; p.calls >= window {
+			p.before.Store(p.longest.Load())
+			p.longest.Store(0)
+			p.calls = 0
+		}
+		if step > p.longest.Load() {
+			longest = step > p.before.Load()
+			p.longest.Store(step)
+		}
+	}
+	p.last.Store(now)
+	return longest
+}
+
+// wrote notes that a call has written something: the next step begins now.
+func (p *pace) wrote() { p.last.Store(int64(time.Since(p.began))) }
+
+// stored notes what a version has cost. One that took longer than usual counts for a while.
+func (p *pace) stored(cost, skew time.Duration) {
+	late(&p.cost, cost)
+	late(&p.skew, skew)
+}
+
+// cameHome notes how long a version that was stored took to the parallel file system.
+func (p *pace) cameHome(after time.Duration) { late(&p.home, after) }
+
+func late(at *atomic.Int64, d time.Duration) {
+	at.Store(max(int64(d), at.Load()*9/10))
+}
+
+// step is the longest one of late, or the present one if that is longer.
+func (p *pace) step() time.Duration {
+	d := max(p.longest.Load(), p.before.Load())
+	if last := p.last.Load(); last > 0 {
+		d = max(d, int64(time.Since(p.began))-last)
+	}
+	return time.Duration(d)
+}
+
+// needs is what the end of the job needs.
+type needs struct{ step, skew, cost time.Duration }
+
+func (n needs) sum() time.Duration { return n.step + n.skew + n.cost }
+
+// Before a version was written its cost is guessed: so fast a file system is at least.
+const (
+	guessedRate  = 50e6 // bytes per second
+	guessedStart = time.Second
+)
+
+// needs of an end now; bytes are those of the values, and leveled that they go home from the nodes.
+func (p *pace) needs(bytes int64, leveled bool) needs {
+	guess := guessedStart + time.Duration(float64(bytes)/guessedRate*float64(time.Second))
+	n := needs{step: p.step(), skew: time.Duration(p.skew.Load()), cost: time.Duration(p.cost.Load())}
+	if n.cost == 0 {
+		n.cost = guess
+	}
+	if home := time.Duration(p.home.Load()); leveled && home == 0 {
+		n.cost += guess
+	} else if leveled {
+		n.cost += home
+	}
+	return n
+}
+
+// measured takes what a version has cost, when it is settled.
+func (m *meetings) measured(f *flight, err error) {
+	if err != nil {
+		return
+	}
+	m.pace.stored(f.phases.Update+f.phases.Copy+f.phases.Write, f.phases.Settle)
+	m.reg.bytes.Store(f.done.FileBytes)
+	if m.root() && f.header.Flush {
+		m.pace.sent.Store(&sent{f.id(), time.Now()})
+	}
+	if m.root() {
+		m.warnOfGrace()
+	}
+}
+
+// sent is a version on its way from the nodes to the parallel file system.
+type sent struct {
+	id storage.ID
+	at time.Time
+}
+
+// flushed is called in the background.
+func (p *pace) flushed(id storage.ID) {
+	if s := p.sent.Load(); s != nil && s.id == id {
+		p.cameHome(time.Since(s.at))
+	}
+}

@@ -1,0 +1,110 @@
+package checkpoint
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/craft-go/craft/internal/demand"
+)
+
+// watcher looks at the demands of the job while the program computes: on rank 0 of a
+// checkpoint that is nested in no other.
+type watcher struct {
+	cancel  context.CancelFunc // nil: it does not
+	running sync.WaitGroup
+
+	told   bool // of the end
+	missed bool // it was said that the time to save is over
+}
+
+// begin starts it, once.
+func (m *meetings) begin() {
+	m.join()
+	if m.watch.cancel != nil || !m.root() || m.line.parent != nil || m.point == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.watch.cancel = cancel
+	m.watch.running.Go(func() {
+		for {
+			changed := m.point.Changes() // before it looks
+			timer := time.NewTimer(m.look(time.Now()))
+			select {
+			case <-changed:
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+			timer.Stop()
+		}
+	})
+}
+
+func (m *meetings) stopWatching() {
+	if m.watch.cancel != nil {
+		m.watch.cancel()
+		m.watch.running.Wait()
+	}
+}
+
+const (
+	lookAtLeast = 10 * time.Second
+	lookAtMost  = 50 * time.Millisecond
+)
+
+// look does what time has made due, and returns how long nothing else is.
+func (m *meetings) look(now time.Time) time.Duration {
+	end, over := m.point.End()
+	plan := m.point.Plan()
+	switch {
+	case over:
+		return lookAtLeast
+	case end != nil:
+		return m.lookAtEnd(now, end)
+	case plan == nil:
+		return lookAtLeast
+	}
+	// The time that the end needs may be another one soon: it is looked at again halfway.
+	left := plan.Remains(now) - m.planned()
+	if left > lookAtMost {
+		return min(lookAtLeast, max(left/2, lookAtMost))
+	}
+	d := plan.Demand
+	d.Planned, d.Left = false, plan.Remains(now)
+	m.point.Ask(d)
+	return lookAtLeast
+}
+
+// planned is how long before a deadline the end is asked for.
+func (m *meetings) planned() time.Duration {
+	return m.needs().sum()*5/4 + 500*time.Millisecond
+}
+
+// lookAtEnd tells of an end that was asked for, and when it comes too late.
+func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration {
+	left := end.Remains(now)
+	if !m.watch.told {
+		m.watch.told = true
+		attrs := []any{"source", end.Source, "left", "no limit"}
+		if left != demand.NoLimit {
+			attrs[3] = left.Round(time.Millisecond).String()
+		}
+		m.log.Info("the job is to end: at the next call all ranks save", attrs...)
+	}
+	if left == demand.NoLimit || m.watch.missed {
+		return lookAtLeast
+	}
+	if rest := left - m.needs().cost; rest > lookAtMost {
+		return min(lookAtLeast, max(rest, lookAtMost))
+	}
+	m.watch.missed = true
+	next := int64(0)
+	if g := m.line.good.Load(); g != nil && g.iteration != NoIteration {
+		next = g.iteration + 1
+	}
+	m.log.Warn("the time to save is over, and not all ranks have come to a call of UpdateAndWrite: if the job is killed now, a restart begins with the iteration after the last version",
+		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", next, "longest_step", m.needs().step.Round(time.Millisecond).String())
+	return lookAtLeast
+}
