@@ -21,9 +21,10 @@ type writing struct {
 	up    *upkeep
 	start *starting
 
-	deltas  deltas
-	staging *async.Staging
-	meet    *meetings
+	deltas   deltas
+	staging  *async.Staging
+	meet     *meetings
+	listener listener // of WithAfterVersion
 	// finishing: the next version is the last one of the run.
 	finishing bool
 	skipped   bool // a write that could never be restored was skipped and logged

@@ -69,6 +69,7 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
 	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, pace: newPace()}
 	cp.start.meet, cp.out.meet = cp.meet, cp.meet
+	cp.out.listener.f = o.afterVersion
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
 		return fail(err)
@@ -221,6 +222,9 @@ func (cp *Checkpoint) close() error {
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())
 		carried = cp.endFiles()
+	}
+	if !cp.out.listener.wait(cp.opt.DrainTimeout) {
+		err = errors.Join(err, fmt.Errorf("the function given to WithAfterVersion has not returned for CRAFT_DRAIN_TIMEOUT (%v)", cp.opt.DrainTimeout))
 	}
 	closePlacement(cp.core, settled) // until then somebody may ask for the lock
 	if cp.lock != nil && !carried {

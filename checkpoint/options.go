@@ -17,11 +17,12 @@ import (
 type options struct {
 	config
 
-	fingerprint any
-	logger      *slog.Logger
-	fs          vfs.FS
-	nodeFS      vfs.FS
-	late        time.Duration // placement.Config.Late
+	fingerprint  any
+	logger       *slog.Logger
+	afterVersion func(Version)
+	fs           vfs.FS
+	nodeFS       vfs.FS
+	late         time.Duration // placement.Config.Late
 	// beforeMemory is placement.Config.BeforeMemory.
 	beforeMemory func(operation string, key storage.ObjectKey) error
 	lock         filestore.LockConfig

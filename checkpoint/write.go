@@ -225,6 +225,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 			wr.line.attempt.settled = f.header.Version
 		}
 		wr.acc.stats.BytesWritten += f.done.FileBytes
+		wr.tellListener(f, outcome.Levels)
 		if wr.root() {
 			wr.up.published(ctx, f.header, outcome.Levels)
 		}
