@@ -44,7 +44,7 @@ type BodyError struct {
 	// attempt.
 	Rank comm.Rank
 	Text string
-	// Err is the error itself; nil on other ranks than Rank, unless it is Everywhere.
+	// Err is the error itself; nil on other ranks than Rank.
 	Err error
 }
 

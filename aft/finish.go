@@ -35,7 +35,10 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 		return r.repair(ctx, s, began, Phases{CleanUp: cleaned.Sub(began), Agree: time.Since(cleaned)})
 	}
 	r.session.Zone().Ended()
-	if out.Err != "" {
+	switch {
+	case out.Err != "" && everywhere(own):
+		return nil, own
+	case out.Err != "":
 		return nil, r.bodyError(s, v, out, own)
 	}
 	return nil, nil
@@ -91,10 +94,6 @@ func (r *run) hooks() {
 
 func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own error) error {
 	e := &BodyError{Rank: out.ErrRank, Text: out.Err}
-	if everywhere(own) {
-		e.Err = own
-		return e
-	}
 	if out.ErrRank == s.place.Comm.Rank() {
 		e.Err = own
 		if own == nil || v.Err != textOf(own) {

@@ -1,0 +1,246 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/testprocess"
+	"github.com/craft-go/craft/internal/testprogram"
+	"github.com/craft-go/craft/internal/testseed"
+)
+
+// endingGrace is what the jobs have for their end: long on a loaded machine.
+const endingGrace = "60s"
+
+// TestJobsEndAtAnyMoment has jobs of all kinds get signals at any moment: each ends with 75 and a version of the
+// agreed step, or has finished, goes on from there, and comes to the digest of an undisturbed run.
+//
+//	CRAFT_TEST_SECONDS  how long it goes on (6)
+//	CRAFT_TEST_ROUNDS   at least so many jobs (2)
+//	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
+func TestJobsEndAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some 10 seconds")
+	}
+	e := &endingSuite{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t)}
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 6)) * time.Second)
+	for e.jobs < testseed.Number(t, "CRAFT_TEST_ROUNDS", 2) || time.Now().Before(until) {
+		e.job()
+	}
+	t.Logf("%d jobs with %d starts, %d ended, %d killed ranks", e.jobs, e.starts, e.ended, e.kills)
+}
+
+type endingSuite struct {
+	t                          *testing.T
+	rand                       *rand.Rand
+	mark                       testprocess.Marked
+	jobs, starts, ended, kills int
+}
+
+func (e *endingSuite) newJob() endingJob {
+	rng := e.rand
+	j := endingJob{
+		Dir: e.t.TempDir(), Steps: 40 + rng.IntN(200), Step: time.Millisecond, Talk: rng.IntN(2) == 0,
+		Cells: oneOf(rng, 10, 1000, 100_000), Mode: oneOf(rng, allModes...), Every: oneOf(rng, 1, 7, 1000), Nodes: 1,
+		Skew: oneOf(rng, 0, 0, time.Millisecond), Grow: oneOf(rng, 0, 0, 100),
+	}
+	switch rng.IntN(3) {
+	case 1:
+		j.Goroutines = 1 + rng.IntN(8)
+	case 2:
+		j.Processes = 1 + rng.IntN(8)
+	}
+	if j.Grow > 0 {
+		j.Steps = 24
+	}
+	if rng.IntN(10) == 0 {
+		j.Steps, j.Step, j.Grow = 6, 500*time.Millisecond, 0
+	}
+	if j.Nodes = 1 + rng.IntN(j.ranks()); rng.IntN(2) == 0 {
+		j.Levels = oneOf(rng, "local:1,pfs:1000", "mem:1,pfs:1000", "partner:2,local:1,pfs:5", "local:1,xor:2,pfs:1000")
+	}
+	return j
+}
+
+func (e *endingSuite) job() {
+	j := e.newJob()
+	e.jobs++
+	kill := j.Processes > 1 && e.rand.IntN(3) == 0
+	var log []string
+	fail := func(format string, args ...any) {
+		require.FailNow(e.t, fmt.Sprintf(format, args...), "%+v\n%s", j, strings.Join(log, "\n"))
+	}
+	for start := range 30 {
+		disturb := start < 6
+		s := e.start(j)
+		what := "nobody"
+		if disturb {
+			what = e.signal(j, s, kill)
+		}
+		code := e.wait(s, fail)
+		log = append(log, fmt.Sprintf("--- start %d, signals to %s, code %d\n%s%s", start, what, code, s.stdout.String(), s.stderr.String()))
+		e.mark.NoneLeft(e.t)
+		switch {
+		case code == 75 && disturb:
+			e.ended++
+			e.lookAtHome(j, s, fail)
+			if j.Levels != "" {
+				require.NoError(e.t, os.RemoveAll(filepath.Join(j.Dir, "nodes")))
+			}
+			continue
+		case code != 0:
+			fail("exit code %d", code)
+		}
+		if !strings.Contains(s.stdout.String(), "digest") && start == 0 {
+			fail("no digest")
+		}
+		want := "digest " + j.expected()
+		if got := strings.TrimSpace(s.stdout.String()); got != want {
+			fail("result %q, expected %q", got, want)
+		}
+		return
+	}
+	fail("it does not come to an end")
+}
+
+// lookAtHome: what the last start has said is stored is there.
+func (e *endingSuite) lookAtHome(j endingJob, s *endingStart, fail func(string, ...any)) {
+	if strings.Contains(s.stderr.String(), "begins with iteration") && !strings.Contains(s.stderr.String(), "is stored") &&
+		!strings.Contains(s.stderr.String(), "the last version is") && !strings.Contains(s.stderr.String(), "nothing is stored") {
+		fail("it does not say what is stored")
+	}
+}
+
+type endingStart struct {
+	cmd            *exec.Cmd
+	stdout, stderr testprogram.Output
+	ended          chan error
+}
+
+func (e *endingSuite) start(j endingJob) *endingStart {
+	arg, err := json.Marshal(j)
+	require.NoError(e.t, err)
+	s := &endingStart{cmd: exec.Command(os.Args[0], string(arg)), ended: make(chan error, 1)}
+	s.cmd.Env = append(os.Environ(), childVariable+"="+endingScenario, "GORACE=atexit_sleep_ms=10", "CRAFT_GRACE="+endingGrace)
+	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
+	require.NoError(e.t, s.cmd.Start())
+	e.starts++
+	go func() { s.ended <- s.cmd.Wait() }()
+	return s
+}
+
+// signal disturbs a job at some moment after all its processes listen.
+func (e *endingSuite) signal(j endingJob, s *endingStart, kill bool) (what string) {
+	rng := e.rand
+	if !e.until(s, func() bool { return strings.Count(s.stderr.String(), "listening") >= max(1, j.Processes) }) {
+		return "nobody: it had ended"
+	}
+	moment := time.Duration(rng.Int64N(int64(250 * time.Millisecond)))
+	if rng.IntN(4) == 0 {
+		moment /= 50
+	}
+	if !e.until(s, func() bool { moment -= time.Millisecond; return moment <= 0 }) {
+		return "nobody: it had ended"
+	}
+	ranks := e.ranks()
+	all := []int{s.cmd.Process.Pid}
+	for _, p := range e.mark.Processes(e.t) {
+		all = append(all, p.PID)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	number := oneOf(rng, syscall.SIGTERM, syscall.SIGTERM, syscall.SIGUSR2)
+	send := func(pids ...int) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, number)
+		}
+	}
+	switch rng.IntN(4) {
+	case 0:
+		what = "the root"
+		send(s.cmd.Process.Pid)
+	case 1:
+		what = "all processes"
+		rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		send(all...)
+	case 2:
+		what = "one rank"
+		if len(ranks) == 0 {
+			ranks = []int{s.cmd.Process.Pid}
+		}
+		send(ranks[rng.IntN(len(ranks))])
+	default:
+		what = "root and all ranks twice"
+		send(s.cmd.Process.Pid)
+		send(ranks...)
+		send(s.cmd.Process.Pid)
+		send(ranks...)
+	}
+	what = fmt.Sprintf("%s (%v)", what, number)
+	if kill && len(ranks) > 1 {
+		e.kills++
+		what += ", a rank killed"
+		_ = syscall.Kill(ranks[rng.IntN(len(ranks))], syscall.SIGKILL)
+	}
+	return what
+}
+
+// ranks are the processes of the ranks.
+func (e *endingSuite) ranks() (out []int) {
+	for _, n := range e.mark.Nodes(e.t, nil) {
+		out = append(out, n.Ranks...)
+	}
+	return out
+}
+
+// until waits in steps of a millisecond; false: the process has ended.
+func (e *endingSuite) until(s *endingStart, is func() bool) bool {
+	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return false
+		default:
+		}
+		if is() {
+			return true
+		}
+	}
+	require.FailNow(e.t, "waiting for a job", s.stderr.String())
+	return false
+}
+
+func (e *endingSuite) wait(s *endingStart, fail func(string, ...any)) int {
+	select {
+	case err := <-s.ended:
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return 0
+		case errors.As(err, &exit):
+			if status := exit.Sys().(syscall.WaitStatus); status.Signaled() {
+				return 128 + int(status.Signal())
+			}
+			return exit.ExitCode()
+		}
+		fail("%v", err)
+	case <-time.After(3 * time.Minute):
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+		time.Sleep(2 * time.Second)
+		_ = s.cmd.Process.Kill()
+		fail("it hangs:\n%s", s.stderr.String())
+	}
+	return -1
+}
