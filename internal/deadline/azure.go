@@ -16,8 +16,9 @@ import (
 type azure struct {
 	noticeClock
 	metadata
-	self  string
-	known map[string]memo // by the name of the event
+	patience time.Duration // once the service has answered
+	self     string
+	known    map[string]memo // by the name of the event; nil: it has not answered yet
 }
 
 const (
@@ -34,7 +35,16 @@ type azureEvent struct {
 	Resources                     []string
 }
 
+// azureFirstTimeout is how long the first answer may take: events are switched on by asking for
+// them, which takes up to two minutes.
+const azureFirstTimeout = 150 * time.Second
+
 func (a *azure) ask(ctx context.Context) (*answer, error) {
+	if a.known != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.patience)
+		defer cancel()
+	}
 	if err := a.learnName(ctx); err != nil {
 		return nil, err
 	}

@@ -178,7 +178,8 @@ func (c Config) ofNode() source {
 	case "gcp":
 		s.ask = (&gcp{noticeClock: clock, metadata: newMetadata(c.GCP)}).ask
 	case "azure":
-		s.ask = (&azure{noticeClock: clock, metadata: newMetadata(c.Azure)}).ask
+		s.timeout = azureFirstTimeout
+		s.ask = (&azure{noticeClock: clock, metadata: newMetadata(c.Azure), patience: metadataTimeout}).ask
 	}
 	return s
 }
