@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +22,9 @@ func run(ctx context.Context, environ []string, name string, args ...string) (st
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), environ...)
 	cmd.Stdout, cmd.Stderr = &out, &complaint
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = processAttributes()
+	runtime.LockOSThread() // a thread that ends counts as the parent that has ended
+	defer runtime.UnlockOSThread()
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = kill
 	cmd.WaitDelay = time.Second // for what a command leaves behind, and which has its output

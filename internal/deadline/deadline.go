@@ -168,6 +168,7 @@ func (c Config) ofNode() source {
 	clock := noticeClock{clock: c.clock, grace: c.Grace, name: s.name}
 	switch c.notice.kind {
 	case "file":
+		s.every = 2 * time.Second // the server of a shared directory has many nodes
 		s.ask = (&noticeFile{noticeClock: clock, path: c.notice.argument}).ask
 	case "cmd":
 		s.every, s.timeout = 5*time.Second, commandTimeout

@@ -100,7 +100,7 @@ func (n *noticeCommand) ask(ctx context.Context) (*answer, error) {
 	switch {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay): // that is what it has left behind
 		return n.said(out, began)
-	case errors.As(err, &exit) && exit.ExitCode() == 1 && ctx.Err() == nil:
+	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		return n.absent()
 	}
 	return nil, err
