@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"

@@ -80,6 +80,9 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if n := len(cp.fingerprint); n > container.MaxFingerprint {
 		return fail(fmt.Errorf("%w: WithFingerprint: %d bytes (allowed: up to %d): of large data give a digest", ErrArgument, n, container.MaxFingerprint))
 	}
+	if err := errEnvironment(cp.core); err != nil {
+		return fail(err)
+	}
 	if err := cp.build(); err != nil {
 		return fail(err)
 	}

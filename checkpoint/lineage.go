@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
@@ -38,6 +39,7 @@ type lineage struct {
 	redo     redo
 	good     atomic.Pointer[good] // the newest version that is complete
 	finished bool                 // the last version is of a run that was finished
+	end      demand.Cause         // that the run was ended by
 }
 
 // nextStage is called by every UpdateAndWrite and Write, whether it captures

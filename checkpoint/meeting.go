@@ -148,7 +148,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		return err
 	}
 	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
-	m.line.attempt.end = e.cause
+	m.line.end = e.cause
 	m.lane.Done(at)
 	m.ended = e
 	return e

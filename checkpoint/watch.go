@@ -13,6 +13,7 @@ import (
 type watcher struct {
 	cancel  context.CancelFunc // nil: it does not
 	running sync.WaitGroup
+	release func() // of the deadlines; nil: others watch them
 
 	told   bool // of the end
 	missed bool // it was said that the time to save is over
@@ -23,6 +24,9 @@ func (m *meetings) begin() {
 	m.join()
 	if m.watch.cancel != nil || !m.root() || m.line.parent != nil || m.point == nil {
 		return
+	}
+	if !launched(m.core) && m.opt.point == nil {
+		m.watch.release = ofProcess.use(m.log)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m.watch.cancel = cancel
@@ -46,6 +50,11 @@ func (m *meetings) stopWatching() {
 	if m.watch.cancel != nil {
 		m.watch.cancel()
 		m.watch.running.Wait()
+		m.watch.cancel = nil
+	}
+	if m.watch.release != nil {
+		m.watch.release()
+		m.watch.release = nil
 	}
 }
 

@@ -32,6 +32,7 @@ type rule struct {
 var allowed = []rule{
 	{"internal/env", nil},
 	{"internal/step", []string{"internal/env"}},
+	{"internal/deadline", []string{"internal/env"}},
 	{"internal/chart", nil},
 	{"internal/demand", nil},
 	{"internal/vfs", nil},
@@ -94,7 +95,7 @@ var allowed = []rule{
 	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/internal/memory", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove", "storage/replica"}},
 
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
-	{"checkpoint", []string{"aft/comm", "async", "cptypes", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
+	{"checkpoint", []string{"aft/comm", "async", "cptypes", "internal/deadline", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/stepwise", []string{"aft"}},
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
