@@ -40,7 +40,6 @@ type attempt struct {
 	// boxes is this rank's part of the partitioned values when the ranks last
 	// checked that their boxes fit together.
 	boxes string
-	end   demand.Cause // that it was ended by
 	// sameDirectory: the ranks have found out that they write to one directory.
 	sameDirectory bool
 }

@@ -37,7 +37,7 @@ func (m *meetings) join() {
 	if m.lane != nil || m.closed {
 		return
 	}
-	key := ""
+	key := noKey
 	if m.line.attempt.begun {
 		key = hex.EncodeToString(m.line.outermost().attempt.id[:])
 	}
@@ -53,9 +53,12 @@ func laneOf(c *core, key string) (point *demand.Point, lane string, counted bool
 	if c.opt.point != nil {
 		return c.opt.point, demand.World, true
 	}
-	point, lane = c.comm.Lane(key)
-	return point, lane, lane == demand.World || lane != key || key != ""
+	point, lane = demand.LaneOf(c.comm, key)
+	return point, lane, lane != noKey
 }
+
+// noKey is that of ranks that have none in common yet.
+const noKey = "-"
 
 func (m *meetings) leave() {
 	if m.lane != nil {

@@ -130,3 +130,7 @@ func (p *Process) Taken() map[int]Takes {
 	}
 	return out
 }
+
+// LaneOf is the point of a communicator (*comm.Comm), and the lane there of calls that its ranks make in one order; key is
+// what these have in common. Package comm sets it: programs cannot name the types of this package.
+var LaneOf func(communicator any, key string) (point *Point, lane string)
