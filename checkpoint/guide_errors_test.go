@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,72 +58,6 @@ func TestGuideErrors(t *testing.T) {
 		}
 		require.NoError(t, cp.Close())
 	}
-}
-
-// 6. Signals.
-
-func untilStopped(ctx context.Context, cp *checkpoint.Checkpoint, stop <-chan os.Signal, field []float64, iter, steps int) error {
-	for ; iter < steps; iter++ {
-		diffuse(field)
-		select {
-		case s := <-stop:
-			if err := cp.UpdateAndWrite(ctx, iter, 1); err != nil { // now, whatever the frequency
-				return err
-			}
-			if err := cp.Wait(ctx); err != nil { // if it is asynchronous
-				return err
-			}
-			return fmt.Errorf("stopped by %v; run it again to go on", s)
-		default:
-		}
-		if err := cp.UpdateAndWrite(ctx, iter, 100); err != nil {
-			return err
-		}
-	}
-	return cp.Wait(ctx)
-}
-
-func stoppable(ctx context.Context, cp *checkpoint.Checkpoint, field []float64, iter, steps int) error {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stop)
-	return untilStopped(ctx, cp, stop, field, iter, steps)
-}
-
-func TestGuideSignals(t *testing.T) {
-	dir := t.TempDir()
-	field := make([]float64, 10)
-	open := func() *checkpoint.Checkpoint {
-		cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(dir), checkpoint.WithLogger(quiet))
-		require.NoError(t, err)
-		require.NoError(t, errors.Join(cp.Add("field", &field), cp.Commit()))
-		return cp
-	}
-	stop := make(chan os.Signal, 1)
-	stop <- os.Interrupt
-	cp := open()
-	require.ErrorContains(t, untilStopped(t.Context(), cp, stop, field, 7, 100), "interrupt")
-	require.NoError(t, cp.Close())
-	cp, iter := open(), 0
-	require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
-	require.Equal(t, 8, iter)
-	require.NoError(t, untilStopped(t.Context(), cp, stop, field, iter, 100))
-	require.NoError(t, cp.Close())
-}
-
-// A signal of the system comes through, and the last version is stored.
-func TestGuideRealSignal(t *testing.T) {
-	field := make([]float64, 10)
-	cp, err := checkpoint.New("heat", nil, checkpoint.WithPath(t.TempDir()), checkpoint.WithLogger(quiet))
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(cp.Add("field", &field), cp.Commit()))
-	guideSteps = stepCounter{at: 150, do: func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }}
-	defer func() { guideSteps = stepCounter{} }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	require.ErrorContains(t, stoppable(ctx, cp, field, 0, 1<<40), "terminated")
-	require.NoError(t, cp.Close())
-	require.GreaterOrEqual(t, cp.Stats().VersionsWritten, 3) // 0, 100, and the last one
 }
 
 // A context that the signal has cancelled cancels the last version as well.
