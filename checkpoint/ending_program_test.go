@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -32,6 +33,7 @@ type endingJob struct {
 	Cells      int
 	Mode       AsyncMode
 	Every      int
+	Save       time.Duration // that a version takes at least
 	Levels     string
 	Nodes      int
 }
@@ -134,7 +136,7 @@ func (j endingJob) run(ctx context.Context, c *comm.Comm) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
-	if err := errors.Join(cp.Add("sum", &state.Sum), cp.Add("cells", &state.Cells), cp.Commit()); err != nil {
+	if err := errors.Join(cp.Add("sum", &slow{&state.Sum, j.Save}), cp.Add("cells", &state.Cells), cp.Commit()); err != nil {
 		return err
 	}
 	iter := 0
@@ -205,4 +207,24 @@ func (j endingJob) tell(ctx context.Context, c *comm.Comm, s endingState) error 
 		fmt.Println("digest", digestOf(states))
 	}
 	return nil
+}
+
+// slow is a number that a version takes long for.
+type slow struct {
+	n     *uint64
+	takes time.Duration
+}
+
+// Update is called before the number is stored.
+func (s *slow) Update() error {
+	time.Sleep(s.takes)
+	return nil
+}
+
+func (s *slow) WriteTo(w io.Writer) (int64, error) {
+	return 8, binary.Write(w, binary.LittleEndian, *s.n)
+}
+
+func (s *slow) ReadFrom(r io.Reader) (int64, error) {
+	return 8, binary.Read(r, binary.LittleEndian, s.n)
 }
