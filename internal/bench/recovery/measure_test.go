@@ -33,6 +33,8 @@ func (m *measurement) body(ctx context.Context, z *aft.Zone) error {
 	case "messages":
 		m.result.Ranks = c.Size()
 		return m.messages(ctx, c)
+	case "agreeing":
+		return m.agreeing(ctx, z)
 	case "restored":
 		return m.restored(ctx, z)
 	case "again":

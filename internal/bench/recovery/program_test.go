@@ -34,7 +34,7 @@ type again struct {
 	rival         string
 }
 
-var whats = []string{"recovery", "messages", "restored", "again", "switches", "zone", "nothing", "end", "byte", "sleep"} // nothing: in a zone; end: nothing at all
+var whats = []string{"recovery", "messages", "restored", "agreeing", "again", "switches", "zone", "nothing", "end", "byte", "sleep"} // nothing: in a zone; end: nothing at all
 
 // register adds the flags to those of the benchmark, and to those of the program that it starts.
 func (c *config) register(f *flag.FlagSet) {
