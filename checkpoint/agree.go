@@ -124,8 +124,10 @@ func reportOf(err error) (r report) {
 // by is the error of the rank that reports it.
 func (r report) by(rank comm.Rank) error {
 	e := &RankError{Rank: rank, Message: r.Message}
-	if e.refusal = r.Guard; e.refusal != nil {
-		e.refusal.Err = errors.New(r.Said)
+	if r.Guard != nil {
+		refusal := *r.Guard
+		refusal.Err = errors.New(r.Said)
+		e.refusal = &refusal
 	}
 	for _, i := range r.Is {
 		if i >= 0 && i < len(sentinels) {

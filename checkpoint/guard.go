@@ -134,7 +134,7 @@ func (f *flight) explain(wr *writing) {
 	switch {
 	case errors.As(f.err, &refusal):
 	case errors.As(f.err, &found):
-		refusal = &GuardError{Key: found.Key, Guard: guardFinite, Rank: wr.comm.Rank(), Value: found.Value, Err: f.err}
+		refusal = &GuardError{Key: found.Key, Guard: guardFinite, Rank: wr.comm.Rank(), Value: found.Value, Err: found}
 		for _, s := range f.done.sections {
 			if s.Key == found.Key {
 				refusal.Index = indexIn(s.Desc, found.Index)
