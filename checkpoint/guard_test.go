@@ -122,7 +122,7 @@ func TestGuardKeepsTheGoodVersion(t *testing.T) {
 		}
 		all = append(all, variant{mode, "", []int{0}, false}, variant{mode, "", []int{0}, true})
 	}
-	for _, v := range choose(rng, all, 1) {
+	for _, v := range choose(rng, all, 3) {
 		t.Run(fmt.Sprintf("%s, %q, %d ranks, delta %v", v.mode, v.levels, len(v.nodes), v.delta), func(t *testing.T) {
 			n := newTestNodes(t, v.nodes...)
 			options := []Option{inMode(v.mode), withGuard(guardFinite), WithKeep(1)}

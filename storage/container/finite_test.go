@@ -41,7 +41,7 @@ func putFloat(rng *rand.Rand, p []byte, finite bool) {
 func TestFirstNotFinite(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, size := range []int{4, 8} {
-		for range 4000 {
+		for range 1000 {
 			n, shift := rng.IntN(70), rng.IntN(8)
 			p := make([]byte, shift+n*size)[shift:] // not aligned
 			want := -1
@@ -111,7 +111,7 @@ func TestFinite(t *testing.T) {
 	rng := testseed.Rand(t)
 	elems := []Elem{Float32, Float64, Complex64, Complex128}
 	refused := 0
-	for round := range 300 {
+	for round := range 100 {
 		o := Options{ChunkSize: minChunkSize << rng.IntN(4), Workers: 1 + round%3, Compression: Compression(rng.IntN(3))}
 		seen := rng.IntN(4) > 0 // values that are not looked at have all that is wrong
 		var sections []Section
@@ -148,7 +148,7 @@ func TestFinite(t *testing.T) {
 		}
 		require.NoError(t, openFile(t, b.Bytes()).Verify(context.Background()))
 	}
-	require.Greater(t, refused, 30)
+	require.Greater(t, refused, 5)
 }
 
 func TestFiniteDoesNotChangeTheFile(t *testing.T) {
