@@ -100,6 +100,9 @@ func (c *core) compare(ctx context.Context, same []int64, most ...int64) (differ
 type report struct {
 	Message string
 	Is      []int // indices of sentinels
+	// Guard is the refusal, if it is one, and Said its Err.
+	Guard *GuardError `json:",omitempty"`
+	Said  string      `json:",omitempty"`
 }
 
 func reportOf(err error) (r report) {
@@ -107,6 +110,9 @@ func reportOf(err error) (r report) {
 		return r
 	}
 	r.Message = err.Error()
+	if errors.As(err, &r.Guard) && r.Guard.Err != nil {
+		r.Said = r.Guard.Err.Error()
+	}
 	for i, s := range sentinels {
 		if errors.Is(err, s) {
 			r.Is = append(r.Is, i)
@@ -118,6 +124,11 @@ func reportOf(err error) (r report) {
 // by is the error of the rank that reports it.
 func (r report) by(rank comm.Rank) error {
 	e := &RankError{Rank: rank, Message: r.Message}
+	if r.Guard != nil {
+		refusal := *r.Guard
+		refusal.Err = errors.New(r.Said)
+		e.refusal = &refusal
+	}
 	for _, i := range r.Is {
 		if i >= 0 && i < len(sentinels) {
 			e.is = append(e.is, sentinels[i])

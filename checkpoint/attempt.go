@@ -220,7 +220,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 			st.line.attempt.settled = restored.Version
 		}
 		st.line.attempt.newest = st.line.attempt.origin
-		st.line.point = point{ID: st.line.attempt.origin}
+		st.line.point = pointOf(*restored)
 		st.up.goOnWith(ctx, restored.Lineage)
 	case st.line.parent != nil:
 		draw.Lineage = st.line.parent.attempt.lineage

@@ -133,7 +133,7 @@ func (wr *writing) launch(ctx context.Context, h container.Header) error {
 		wr.skipPart(h) // the copying failed before there was a writer
 	}
 	wr.line.flight.Store(f)
-	wr.line.point = point{ID: f.id()}
+	wr.line.point = pointOf(f.header)
 	if f.captured == nil || wr.comm.Size() > 1 {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (wr *writing) drain() error {
 	if err := wr.await(ctx, f); err != nil {
 		return err
 	}
-	if f.err != nil {
+	if f.explain(wr); f.err != nil {
 		distrust(wr.core, f.err)
 		wr.acc.stats.VersionsFailed++
 		return &AsyncError{Version: f.header.Version, Iteration: f.header.Iteration, Err: f.err}

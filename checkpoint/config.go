@@ -35,6 +35,8 @@ type config struct {
 	AsyncCheck         bool          `envconfig:"ASYNC_CHECK"`
 	DrainTimeout       time.Duration `envconfig:"DRAIN_TIMEOUT" default:"10m"`
 
+	Guard string `envconfig:"GUARD" default:"off"`
+
 	Delta     bool `envconfig:"DELTA"`
 	DeltaFull int  `envconfig:"DELTA_FULL" default:"10"`
 
@@ -66,6 +68,7 @@ func (c config) validate() error {
 		allowIf(c.Debug >= 0 && c.Debug <= 4, "CRAFT_DEBUG", c.Debug),
 		allowIf(c.DebugProc >= 0, "CRAFT_DEBUG_PROC", c.DebugProc),
 		cpus, allowIf(c.AsyncStaging >= 0, "CRAFT_ASYNC_STAGING", c.AsyncStaging),
+		allowIf(c.Guard == guardOff || c.Guard == guardFinite, "CRAFT_GUARD", c.Guard),
 		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
 		c.levelConfig.validate(),
 		c.endConfig.validate(),
@@ -142,6 +145,7 @@ func settingsOf(c *core) []setting {
 		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", string(o.mode())},
 		{"CRAFT_STRICT", string(o.Strict)},
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
+		{"CRAFT_GUARD", o.Guard},
 	}
 	levels, sets, delta := "", "", ""
 	if c.leveled() {

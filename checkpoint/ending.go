@@ -57,6 +57,7 @@ func (e *DeadlineError) Error() string {
 	switch {
 	case e.Starts > 0:
 		text += fmt.Sprintf("; %d starts in a row have ended without a newer version, so it is not to be started again like this: %s", e.Starts, e.needs)
+	case errors.Is(e.Err, ErrGuard):
 	case e.cause == demand.Halt:
 		text += "; it was halted: it is not to be started again by itself"
 	case e.Version > 0:
@@ -82,13 +83,13 @@ const (
 
 // ExitCode is the exit code for what a program has returned: ExitDone without an error, ExitRequeue (or
 // CRAFT_REQUEUE_CODE), ExitHalted or ExitInterrupt for ErrDeadline, and ExitFailed for everything else,
-// also where starts in a row have got nowhere.
+// also where starts in a row have got nowhere, or a guard has refused the last version.
 func ExitCode(err error) int {
 	var d *DeadlineError
 	switch {
 	case err == nil:
 		return ExitDone
-	case !errors.As(err, &d) || d.Starts > 0:
+	case !errors.As(err, &d) || d.Starts > 0 || errors.Is(err, ErrGuard):
 		return ExitFailed
 	case d.cause == demand.Halt:
 		return ExitHalted

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -240,4 +241,21 @@ func TestNestedEnd(t *testing.T) {
 			require.Equal(t, []int{6, 0}, first, "the outer one is due at its next call")
 		}
 	}
+}
+
+// A state that a guard refuses is not to be gone on with, also at the end.
+func TestEndWithAGuard(t *testing.T) {
+	dir, p := t.TempDir(), demand.NewLocal()
+	cp, err := New("loop", nil, WithPath(dir), withPoint(p))
+	require.NoError(t, err)
+	x := []float64{1}
+	require.NoError(t, errors.Join(cp.Add("x", &x, Finite()), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil), cp.UpdateAndWrite(t.Context(), 0, 1)))
+	x[0] = math.NaN()
+	p.Ask(end("x"))
+	err = cp.UpdateAndWrite(t.Context(), 1, 10)
+	require.ErrorIs(t, err, ErrDeadline)
+	require.ErrorIs(t, err, ErrGuard)
+	require.Equal(t, ExitFailed, ExitCode(err))
+	require.NoError(t, cp.Close())
+	require.EqualValues(t, 1, latestVersion(t, dir))
 }

@@ -31,7 +31,7 @@ var (
 
 	// ErrKey is matched by every error about a single key: duplicate, missing in
 	// the stored version, stored but not added, or of another type; also by those
-	// that match ErrRanks, ErrDisagree or ErrChanged, so ask for these first.
+	// that match ErrRanks, ErrDisagree, ErrChanged or ErrGuard, so ask for these first.
 	ErrKey = errors.New("key error")
 
 	// ErrRanks is returned when a value that is local to its rank is to be
@@ -87,6 +87,7 @@ type RankError struct {
 	Rank    comm.Rank
 	Message string
 	is      []error
+	refusal *GuardError
 }
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
@@ -94,6 +95,15 @@ func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e
 // Is makes the error match the same sentinels as the original one does on its
 // own rank.
 func (e *RankError) Is(target error) bool { return slices.Contains(e.is, target) }
+
+// As finds the refusal of a guard.
+func (e *RankError) As(target any) bool {
+	to, ok := target.(**GuardError)
+	if ok = ok && e.refusal != nil; ok {
+		*to = e.refusal
+	}
+	return ok
+}
 
 // join puts what a message names into one text.
 func join[T any](list []T, sep string, text func(T) string) string {
@@ -108,6 +118,6 @@ func join[T any](list []T, sep string, text func(T) string) string {
 var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
-	cptypes.ErrMismatch, cptypes.ErrShared, ErrChanged, ErrStrict, syscall.ENOSPC, syscall.EDQUOT,
+	cptypes.ErrMismatch, cptypes.ErrShared, ErrChanged, ErrStrict, ErrGuard, syscall.ENOSPC, syscall.EDQUOT,
 	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced,
 }

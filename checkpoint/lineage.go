@@ -18,7 +18,14 @@ import (
 // then that captured nothing. Version 0: none. It is the same on all ranks.
 type point struct {
 	storage.ID
-	calls uint64
+	iteration int64
+	calls     uint64
+}
+
+// pointOf is where a checkpoint stands that has just restored or captured a version.
+func pointOf(h container.Header) point {
+	id, _ := storage.Identity(h)
+	return point{ID: id, iteration: h.Iteration}
 }
 
 // lineage is where a checkpoint stands: in its run, among the versions that are stored, and

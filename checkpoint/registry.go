@@ -16,6 +16,8 @@ type entry struct {
 	optional bool
 	// resizable: it may be restored with any extent.
 	resizable bool
+	finite    bool
+	guards    []guard
 }
 
 // registry holds the values that were added, and what is known of their memory.
@@ -69,6 +71,9 @@ func (r *registry) add(key string, value any, opts []AddOption) error {
 		}
 		opt(&e)
 	}
+	if err := e.checkGuards(); err != nil {
+		return err
+	}
 	r.index[key] = len(r.entries)
 	r.entries, r.values = append(r.entries, e), append(r.values, v)
 	return nil
@@ -78,6 +83,7 @@ func (r *registry) add(key string, value any, opts []AddOption) error {
 func (r *registry) commit() {
 	r.sizes.committed = r.extents()
 	r.sizes.kept = r.sizes.committed
+	r.tellUnguarded()
 }
 
 // touch notes that a restart changes a value: this rank has no version any more that it has
@@ -117,6 +123,7 @@ func (r *registry) describeAll(h *container.Header) error {
 
 func (r *registry) describe(e *entry, s *container.Section) {
 	*s = container.Section{Key: e.key, Desc: cptypes.DescOf(e.value)}
+	s.Finite = r.mustBeFinite(e, s.Desc)
 	if spans, ok := spansOf(e.value); ok {
 		s.Spans = spans
 	} else {

@@ -25,6 +25,7 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 		"no levels":       {withLevels(""), `CRAFT_LEVELS (from the environment, or the option in its place) is "partner:1" on rank 0 and "" on rank 2`},
 		"other levels":    {withLevels("local:1"), `is "partner:1" on rank 0 and "local:1" on rank 2`},
 		"without nodes":   {func(o *options) { o.UseSCR = false }, `CRAFT_USE_SCR`},
+		"guards":          {withGuard(guardFinite), `CRAFT_GUARD (from the environment, or the option in its place) is "off" on rank 0 and "finite" on rank 2`},
 		"size of sets":    {func(o *options) { o.SetSize = 2; o.RSParity = 1 }, `CRAFT_SET_SIZE`},
 		"does not read":   {WithReadOnRestart(false), `CRAFT_READ_CP_ON_RESTART`},
 		"writes behind":   {WithAsync(AsyncCopy), `CRAFT_WRITE_ASYNC`},

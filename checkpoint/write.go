@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/internal/demand"
-	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 	"github.com/craft-go/craft/storage/placement"
@@ -137,7 +136,7 @@ func (wr *writing) skips(iteration int64) bool {
 // has deleted something meanwhile, it does so once more.
 func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error {
 	removed, err := wr.writeNow(ctx, wr.nextHeader(iteration))
-	if commFailed(err) || !vfs.IsFull(err) {
+	if commFailed(err) || !noRoom(err) {
 		return err // or the others may not know of it
 	}
 	if wr.root() {
@@ -169,7 +168,7 @@ func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed in
 	}
 	err = wr.settleFlight(ctx, f)
 	if err == nil {
-		wr.line.point = point{ID: f.id()}
+		wr.line.point = pointOf(f.header)
 	}
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
@@ -198,7 +197,10 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 
 func (wr *writing) update(f *flight) error {
 	defer wr.acc.stats.time(&f.phases.Update)()
-	return wr.reg.update()
+	if err := wr.reg.update(); err != nil {
+		return err
+	}
+	return wr.reg.askGuards()
 }
 
 // givenUp returns an error if Update has led to Zone.Repair: there is nobody to settle
@@ -213,6 +215,7 @@ func (wr *writing) givenUp() error {
 // settleFlight ends a write on all ranks together and keeps the accounts.
 func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	began := time.Now()
+	f.explain(wr)
 	outcome, err := wr.settle(ctx, f)
 	wr.store.Settle(f.header.Version, err == nil, outcome.Levels)
 	if err == nil {
@@ -261,7 +264,7 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		if rm := wr.store.Remove(context.WithoutCancel(ctx), f.id()); rm != nil {
 			wr.log.Warn("failed version not deleted", "version", h.Version, "error", rm)
 		}
-		if vfs.IsFull(err) {
+		if noRoom(err) {
 			wr.up.dropSpares() // what was too much is not kept
 		}
 	}

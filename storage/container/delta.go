@@ -50,6 +50,8 @@ type viewSection struct {
 	key   string
 	geom  geometry
 	first int // index of its first chunk
+
+	inspected Elem // the chunks have passed as such; Opaque: nobody has looked
 }
 
 // location says where a chunk is. The hash is zero if it cannot be referred to:

@@ -101,13 +101,14 @@ func (d *Delta) end(encoded bool) {
 	}
 }
 
-// enter makes section i, with the given key, the current one.
-func (r *deltaRun) enter(i int, key string) {
+// enter makes section i the current one. Chunks at which nobody has looked, as it has to
+// be done with this one, are not known.
+func (r *deltaRun) enter(i int, e *entry) {
 	r.section = nil
 	if r.base == nil {
 		return
 	}
-	if s := r.base.find(i, key); s != nil {
+	if s := r.base.find(i, e.key); s != nil && (e.inspected == Opaque || e.inspected == s.inspected) {
 		r.section, r.geom = r.base.chunks[s.first:][:s.geom.chunks()], s.geom
 	}
 }
@@ -176,7 +177,7 @@ func (r *deltaRun) finish(x *index) {
 	v.sections = slices.Grow(v.sections, len(x.entries))
 	for i := range x.entries {
 		e := &x.entries[i]
-		v.sections = append(v.sections, viewSection{e.key, e.geom, e.first})
+		v.sections = append(v.sections, viewSection{e.key, e.geom, e.first, e.inspected})
 	}
 }
 

@@ -118,9 +118,10 @@ func (e *Encoder) validate(sections []Section) error {
 	for i := range sections {
 		s, en := &sections[i], &e.x.entries[i]
 		en.key, en.desc, en.geom = s.Key, s.Desc, geometry{totalLen(s.Spans), e.opts.ChunkSize}
+		en.inspected = s.inspected()
 		p := "key is used twice"
 		if i != twice {
-			p = s.problem(en)
+			p = cmp.Or(s.problem(en), s.finiteProblem())
 		}
 		if p != "" {
 			return &SectionError{Key: s.Key, Index: i, Reason: p}

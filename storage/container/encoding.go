@@ -117,7 +117,7 @@ func (r *encoding) encodeSections() error {
 		en := &r.x.entries[i]
 		en.first = r.chunks
 		if r.delta != nil {
-			r.delta.enter(i, en.key)
+			r.delta.enter(i, en)
 		}
 		var err error
 		switch {
@@ -166,6 +166,9 @@ func (r *encoding) chunk(section, c int, m memory, l loan) error {
 			return err
 		}
 		j.section = section
+	}
+	if j.look = (inspection{}); s.Finite {
+		j.look = inspection{s, int64(c) * int64(r.opts.ChunkSize)}
 	}
 	j.hash, j.known = r.delta != nil && m.n >= minReferenced, nil
 	if r.delta != nil && store {
@@ -242,6 +245,9 @@ func (r *encoding) submit(j *job) error {
 func (r *encoding) emit(j *job) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
+	}
+	if j.bad != nil {
+		return j.bad
 	}
 	if err := r.write(j); err != nil {
 		return fmt.Errorf("container: writing section %q: %w", r.sections[j.section].Key, err)

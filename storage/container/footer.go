@@ -23,6 +23,8 @@ type entry struct {
 	geom   geometry
 	first  int // index of its first chunk record
 	digest digest
+
+	inspected Elem // see Section; of what is being written
 }
 
 // index is the contents of the footer.

@@ -28,6 +28,9 @@ type job struct {
 	stored  memory
 	one     single
 	done    chan struct{}
+
+	look inspection      // of the chunk, or the next of a batch
+	bad  *NotFiniteError // what was found first; nil: nothing
 }
 
 // Limits of a batch.
@@ -60,7 +63,7 @@ func (j *job) addSmall(m memory, store bool) {
 		j.batch = j.batch[:start]
 		return
 	}
-	crc := checksum(j.batch[start:])
+	crc := j.checksum(j.one.memory(j.batch[start:]))
 	if !store {
 		j.batch = j.batch[:start]
 		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: crc})
@@ -88,7 +91,7 @@ func (j *job) isKnown(h xxh3.Uint128) bool {
 func (j *job) run(c *compressor, mode Compression) {
 	if !j.store {
 		j.hashes = append(j.hashes, xxh3.Uint128{})
-		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: j.raw.checksum()})
+		j.records = append(j.records, chunkRecord{kind: kindElsewhere, rawCRC: j.checksum(j.raw)})
 		return
 	}
 	if j.copied {
@@ -103,7 +106,7 @@ func (j *job) run(c *compressor, mode Compression) {
 	if j.isKnown(hash) {
 		return
 	}
-	crc := j.raw.checksum()
+	crc := j.checksum(j.raw)
 	if j.pack != nil && (mode == Always || c.pays(j.raw)) {
 		if p, ok := c.compress(mode, j.gatherRaw(), j.pack.grow(j.raw.n)); ok {
 			j.stored = j.one.memory(p)
@@ -113,6 +116,15 @@ func (j *job) run(c *compressor, mode Compression) {
 	}
 	j.stored = j.raw
 	j.records = append(j.records, chunkRecord{stored: uint32(j.raw.n), crc: crc, rawCRC: crc})
+}
+
+// checksum returns that of raw bytes, and looks at them if that is asked for.
+func (j *job) checksum(m memory) uint32 {
+	crc, bad := j.look.checksum(m)
+	if j.bad == nil {
+		j.bad = bad
+	}
+	return crc
 }
 
 // gatherRaw returns the raw bytes in one piece, copying them if they are not.

@@ -22,6 +22,9 @@ type Section struct {
 	// Feed hands over the value's bytes while they are still being captured.
 	// Sections with the same Feed are asked for in their order.
 	Feed Feeder
+	// Finite: Encode fails with ErrNotFinite if an element is infinite or not a number.
+	// It looks at the bytes that it checksums. Elements are floating-point numbers.
+	Finite bool
 	// Stores, if not nil, says which chunks go into this file; the others are
 	// recorded with their checksum and found in another rank's file (of a large
 	// replicated value, chunk c is in that of rank c mod p, for p ranks).
