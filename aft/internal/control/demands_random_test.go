@@ -32,11 +32,15 @@ func demandsRound(t *testing.T, seed uint64) {
 	s.calls, s.errorEnds = true, true
 	s.zones, s.between, s.tail = 1+random.IntN(3), 50*time.Millisecond, 50*time.Millisecond
 	s.target = 5 + int(random.ExpFloat64()*100)
-	ends := false
+	asked := s.zones // the zone in which the end was asked for
 	for range random.IntN(6) {
 		end := random.IntN(3) == 0
-		ends = ends || end
-		s.after(time.Duration(random.ExpFloat64()*float64(150*time.Millisecond)), "demand", func() { s.demand(end) })
+		s.after(time.Duration(random.ExpFloat64()*float64(150*time.Millisecond)), "demand", func() {
+			s.demand(end)
+			if end, _ := s.root.demands.decider.Ending(s.now); end {
+				asked = min(asked, s.root.rendezvous.zone)
+			}
+		})
 	}
 	calm := random.IntN(3) == 0
 	for range random.IntN(8) {
@@ -48,8 +52,11 @@ func demandsRound(t *testing.T, seed uint64) {
 	if !calm {
 		return
 	}
-	if asked, _ := s.root.demands.decider.Ending(s.now); s.end.Code != 0 && (!asked || s.end.Code != requeueCode) {
+	if end, _ := s.root.demands.decider.Ending(s.now); s.end.Code != 0 && (!end || s.end.Code != requeueCode) {
 		s.fatal("nothing has failed, and the end is %+v", *s.end)
+	}
+	if s.end.Code == 0 && asked < s.zones-1 {
+		s.fatal("the end was asked for in zone %d, and all ran to their own end", asked)
 	}
 	for _, r := range s.ranks {
 		if r.original != Asleep && r.ended != (s.end.Code == requeueCode) {
