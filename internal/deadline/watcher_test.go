@@ -156,6 +156,8 @@ func TestSmallDifferencesAreNone(t *testing.T) {
 			told := w.next(2 * time.Second)
 			require.Equal(t, i == 4, len(told) == 1, i)
 		}
+		s.say(&answer{first.at.Add(3 * time.Second), "somebody else, of the same"}, nil)
+		require.Empty(t, w.next(2*time.Second))
 	})
 }
 
@@ -241,7 +243,25 @@ func TestALateAnswerCounts(t *testing.T) {
 	})
 }
 
-// TestNothingIsToldAfterTheEnd.
+// TestTheEndWaitsForWhatEnds: a command is killed before a program ends that has started it.
+func TestTheEndWaitsForWhatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Bool
+		s := source{name: "s", every: time.Second, timeout: time.Minute, ask: func(ctx context.Context) (*answer, error) {
+			<-ctx.Done()
+			time.Sleep(closeTimeout - 1)
+			ended.Store(true)
+			return nil, ctx.Err()
+		}}
+		w := watch(t, s)
+		w.next(time.Second)
+		w.cancel()
+		<-w.ended
+		require.True(t, ended.Load())
+	})
+}
+
+// TestNothingIsToldAfterTheEnd, whatever is answered then.
 func TestNothingIsToldAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{name: "s", every: time.Second, timeout: time.Minute, ask: func(ctx context.Context) (*answer, error) {
