@@ -195,6 +195,28 @@ func TestIntervals(t *testing.T) {
 	})
 }
 
+// TestALimitIsAskedMoreOftenWhenItIsNear, since it may be made longer at the last minute; what is asked
+// often anyway is asked as often.
+func TestALimitIsAskedMoreOftenWhenItIsNear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seldom, often := source{every: 3 * time.Minute}, source{every: time.Second}
+		for left, want := range map[time.Duration]time.Duration{
+			time.Hour: 3 * time.Minute, 4 * time.Minute: 2 * time.Minute, 40 * time.Second: 30 * time.Second, time.Second: 30 * time.Second, -time.Second: 3 * time.Minute,
+		} {
+			require.InDelta(t, want*21/20, seldom.pause(*in(left, "s")), float64(want/20), left)
+			require.InDelta(t, time.Second*21/20, often.pause(*in(left, "s")), float64(time.Second/20), left)
+		}
+		require.InDelta(t, 3*time.Minute*21/20, seldom.pause(answer{}), float64(3*time.Minute/20))
+
+		var limit scripted
+		limit.say(in(10*time.Minute, "limit"), nil)
+		w := watch(t, limit.source("limit", 3*time.Minute))
+		require.Len(t, w.next(9*time.Minute), 1)
+		limit.say(in(time.Hour, "limit"), nil)
+		require.Len(t, w.next(50*time.Second), 1)
+	})
+}
+
 // TestASourceThatNeverAnswers keeps neither the others waiting nor the end: neither one that looks at
 // its context nor one that cannot.
 func TestASourceThatNeverAnswers(t *testing.T) {
