@@ -165,6 +165,7 @@ func TestNoTokenNoAnswer(t *testing.T) {
 	} {
 		a, err := cloudSource(t, "aws", serve(t, handler)).ask(t.Context())
 		require.ErrorContains(t, err, "has answered", name)
+		require.Equal(t, name != "takes none", strings.Contains(err.Error(), awsTokenPath), name)
 		require.Nil(t, a, name)
 	}
 }

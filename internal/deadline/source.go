@@ -8,6 +8,7 @@ import (
 // How often and how long sources are asked.
 const (
 	limitInterval   = 3 * time.Minute // squeue and qstat cost the server of the whole cluster something
+	nearInterval    = 30 * time.Second
 	queueTimeout    = 30 * time.Second
 	commandTimeout  = 10 * time.Second
 	metadataTimeout = 5 * time.Second

@@ -100,6 +100,7 @@ func earliest(known []answer) (first answer) {
 
 // watch asks one source until the context is done.
 func (w *Watcher) watch(ctx context.Context, s source, told func(answer)) {
+	var known answer
 	warned := false
 	warn := func(err error) {
 		if !warned {
@@ -116,13 +117,13 @@ func (w *Watcher) watch(ctx context.Context, s source, told func(answer)) {
 			warn(err)
 		}
 		if a != nil {
-			told(*a)
+			known = *a
+			told(known)
 		}
 		if s.every == 0 {
 			return
 		}
-		// Jobs that were started together ask their cluster at different times.
-		timer := time.NewTimer(s.every + rand.N(s.every/10))
+		timer := time.NewTimer(s.pause(known))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -130,6 +131,16 @@ func (w *Watcher) watch(ctx context.Context, s source, told func(answer)) {
 			return
 		}
 	}
+}
+
+// pause is how long a source is not asked. When the end that it has told comes near, a source that
+// is asked seldom is asked more often: a limit may be made longer at the last minute.
+func (s source) pause(known answer) time.Duration {
+	pause := s.every
+	if left := time.Until(known.at); !known.at.IsZero() && left > 0 {
+		pause = min(pause, max(left/2, nearInterval))
+	}
+	return pause + rand.N(pause/10) // jobs that were started together ask their cluster at different times
 }
 
 // once asks and waits for the answer. A question that does not end when its time is over is waited

@@ -156,6 +156,8 @@ func TestSmallDifferencesAreNone(t *testing.T) {
 			told := w.next(2 * time.Second)
 			require.Equal(t, i == 4, len(told) == 1, i)
 		}
+		s.say(&answer{first.at.Add(3 * time.Second), "somebody else, of the same"}, nil)
+		require.Empty(t, w.next(2*time.Second))
 	})
 }
 
@@ -190,6 +192,28 @@ func TestIntervals(t *testing.T) {
 		require.GreaterOrEqual(t, seldom.asked, 20*10/11)
 		require.LessOrEqual(t, seldom.asked, 21)
 		require.Equal(t, 1, once.asked)
+	})
+}
+
+// TestALimitIsAskedMoreOftenWhenItIsNear, since it may be made longer at the last minute; what is asked
+// often anyway is asked as often.
+func TestALimitIsAskedMoreOftenWhenItIsNear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seldom, often := source{every: 3 * time.Minute}, source{every: time.Second}
+		for left, want := range map[time.Duration]time.Duration{
+			time.Hour: 3 * time.Minute, 4 * time.Minute: 2 * time.Minute, 40 * time.Second: 30 * time.Second, time.Second: 30 * time.Second, -time.Second: 3 * time.Minute,
+		} {
+			require.InDelta(t, want*21/20, seldom.pause(*in(left, "s")), float64(want/20), left)
+			require.InDelta(t, time.Second*21/20, often.pause(*in(left, "s")), float64(time.Second/20), left)
+		}
+		require.InDelta(t, 3*time.Minute*21/20, seldom.pause(answer{}), float64(3*time.Minute/20))
+
+		var limit scripted
+		limit.say(in(10*time.Minute, "limit"), nil)
+		w := watch(t, limit.source("limit", 3*time.Minute))
+		require.Len(t, w.next(9*time.Minute), 1)
+		limit.say(in(time.Hour, "limit"), nil)
+		require.Len(t, w.next(50*time.Second), 1)
 	})
 }
 
@@ -241,7 +265,25 @@ func TestALateAnswerCounts(t *testing.T) {
 	})
 }
 
-// TestNothingIsToldAfterTheEnd.
+// TestTheEndWaitsForWhatEnds: a command is killed before a program ends that has started it.
+func TestTheEndWaitsForWhatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Bool
+		s := source{name: "s", every: time.Second, timeout: time.Minute, ask: func(ctx context.Context) (*answer, error) {
+			<-ctx.Done()
+			time.Sleep(closeTimeout - 1)
+			ended.Store(true)
+			return nil, ctx.Err()
+		}}
+		w := watch(t, s)
+		w.next(time.Second)
+		w.cancel()
+		<-w.ended
+		require.True(t, ended.Load())
+	})
+}
+
+// TestNothingIsToldAfterTheEnd, whatever is answered then.
 func TestNothingIsToldAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := source{name: "s", every: time.Second, timeout: time.Minute, ask: func(ctx context.Context) (*answer, error) {
