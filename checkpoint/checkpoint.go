@@ -34,6 +34,7 @@ type Checkpoint struct {
 	up    *upkeep
 	start *starting
 	out   *writing
+	req   *requests
 
 	committed bool
 	forget    func() // takes back what closes it then
@@ -82,6 +83,8 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if cp.root() {
 		o.reportEnvironment(c.Size())
 	}
+	cp.req = newRequests(cp.core)
+	cp.start.req, cp.out.req = cp.req, cp.req
 	cp.forget = c.Session().OnRepair(cp.onRelease)
 	return cp, nil
 }
@@ -214,6 +217,7 @@ func (cp *Checkpoint) close() error {
 		err = errors.Join(err, cp.out.staging.Free())
 		carried = cp.endFiles()
 	}
+	cp.req.close()
 	closePlacement(cp.core, settled) // until then somebody may ask for the lock
 	if cp.lock != nil && !carried {
 		err = errors.Join(err, cp.lock.Unlock())

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -28,6 +29,8 @@ type options struct {
 	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
 	modeGiven bool
+	lookEvery time.Duration // for requests; 0: lookEvery
+	point     *demand.Point // that they go to; nil: that of the job
 	// zeroCopyFrom is the size in bytes from which zero-copy writes a value from
 	// its own memory. Smaller ones are copied all the same: it costs nothing, and
 	// a counter that moves on too early does no harm.
