@@ -121,8 +121,8 @@ func (r *requests) watch(ctx context.Context) {
 		case <-timer.C:
 			began := time.Now()
 			r.look(ctx)
-			r.writeAnswers()
 			timer.Reset(max(r.every, lookShare*time.Since(began)))
+			r.writeAnswers()
 		}
 	}
 }

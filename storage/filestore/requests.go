@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,6 +82,37 @@ func (r *Requests) ListRequests(context.Context) (ids []string, err error) {
 		}
 	}
 	return ids, vfs.IgnoreMissing(err)
+}
+
+// All returns what there is of requests and answers, for tools, in the order in which they were made. An answer whose request is gone
+// comes with fs.ErrNotExist.
+func (r *Requests) All(ctx context.Context) (list []storage.Asked, err error) {
+	entries, err := r.fs.ReadDir(r.dir)
+	if err != nil {
+		return nil, vfs.IgnoreMissing(err)
+	}
+	seen := make(map[string]bool)
+	for _, e := range entries {
+		id := cmp.Or(requestID(RequestPrefix, e.Name()), requestID(AnswerPrefix, e.Name()))
+		if id == "" || seen[id] || len(seen) == requestsListed {
+			continue
+		}
+		seen[id] = true
+		asked, err := r.ReadRequest(ctx, id)
+		if errors.Is(err, fs.ErrNotExist) {
+			asked.Err = err
+			asked.Answer, err = r.ReadAnswer(id)
+			if asked.Answer == nil && err == nil {
+				continue // taken meanwhile
+			}
+		}
+		if err != nil {
+			asked.Err = err
+		}
+		list = append(list, asked)
+	}
+	slices.SortStableFunc(list, func(a, b storage.Asked) int { return a.Request.Created.Compare(b.Request.Created) })
+	return list, nil
 }
 
 // ReadRequest implements storage.RequestStore.
