@@ -71,7 +71,7 @@ var waiting sync.Map // of *requests
 
 func newRequests(c *core) *requests {
 	return &requests{
-		core: c, files: c.home.Requests(), job: cmp.Or(c.opt.lock.Job, filestore.ThisJob()), every: cmp.Or(c.opt.lookEvery, lookEvery),
+		core: c, files: filestore.RequestsOf(c.home), job: cmp.Or(c.opt.lock.Job, filestore.ThisJob()), every: cmp.Or(c.opt.lookEvery, lookEvery),
 		wake: make(chan struct{}, 1), heard: make(map[string]*heard),
 	}
 }

@@ -60,7 +60,10 @@ func startAsked(t *testing.T, base string) (program *exec.Cmd, input io.Closer) 
 	require.NoError(t, err)
 	require.NoError(t, program.Start())
 	t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
-	until(t, func() bool { l, err := readLock(vfs.OS(), filepath.Join(base, "job")); return err == nil && l != nil && l.PID != 0 })
+	until(t, func() bool {
+		l, err := readLock(vfs.OS(), filepath.Join(base, "job"))
+		return err == nil && l != nil && l.PID != 0
+	})
 	return program, input
 }
 

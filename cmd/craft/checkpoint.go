@@ -35,7 +35,7 @@ func (v *safeVersion) print(s *screen) {
 	fmt.Fprintf(s, "version %d%s of checkpoint %s: %s\n", v.Version, at, printable(v.Checkpoint), printable(v.Level))
 }
 
-func (p *program) checkpointCommand() *cobra.Command {
+func checkpointCommand(p *program) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "checkpoint JOB",
@@ -54,7 +54,7 @@ that it has reached are printed. An interrupted command takes its request back.`
 			if timeout < 0 {
 				return &usageError{fmt.Errorf("--timeout %v: it must not be negative", timeout)}
 			}
-			return p.checkpoint(cmd.Context(), args[0], timeout)
+			return jobs{p}.checkpoint(cmd.Context(), args[0], timeout)
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "take the request back after so long; 0: wait as long as the job runs")
@@ -62,8 +62,8 @@ that it has reached are printed. An interrupted command takes its request back.`
 	return cmd
 }
 
-func (p *program) checkpoint(ctx context.Context, job string, timeout time.Duration) error {
-	to, err := p.findJob("checkpoint", job)
+func (j jobs) checkpoint(ctx context.Context, job string, timeout time.Duration) error {
+	to, err := j.findJob("checkpoint", job)
 	if err != nil {
 		return err
 	}
@@ -74,16 +74,16 @@ func (p *program) checkpoint(ctx context.Context, job string, timeout time.Durat
 		defer cancel()
 		ctx = limited
 	}
-	w := &answerWait{p: p, job: to, files: p.requestsOf(to.dir), began: time.Now()}
+	w := &answerWait{p: j.p, job: to, files: j.requestsOf(to.dir), began: time.Now()}
 	w.id, err = w.files.Ask(storage.Request{
-		Format: 1, Job: to.id, Kind: storage.RequestCheckpoint, Created: p.screen.now().UTC().Truncate(time.Second), By: whoAsks(),
+		Format: 1, Job: to.id, Kind: storage.RequestCheckpoint, Created: j.p.screen.now().UTC().Truncate(time.Second), By: whoAsks(),
 	})
 	if err != nil {
 		return fmt.Errorf("the request cannot be left beside the checkpoint: %w", err)
 	}
 	answer, err := w.wait(ctx)
 	if _, gone := w.files.RemoveRequest(context.WithoutCancel(ctx), w.id); gone != nil {
-		p.say("what is left of the request cannot be removed: %v", gone)
+		j.p.say("what is left of the request cannot be removed: %v", gone)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -93,7 +93,7 @@ func (p *program) checkpoint(ctx context.Context, job string, timeout time.Durat
 	case answer.State == storage.AnswerFailed:
 		return fmt.Errorf("%v has stored no version: %s", to, answer.Error)
 	}
-	return p.present(overview{document: &safeVersion{
+	return j.p.present(overview{document: &safeVersion{
 		Job: to.id, Path: osstring.String(to.dir), Checkpoint: answer.Checkpoint, Version: answer.Version, Attempt: answer.Attempt,
 		Iteration: answer.Iteration, Level: answer.Level,
 	}})
@@ -118,7 +118,7 @@ const (
 )
 
 func (w *answerWait) wait(ctx context.Context) (*storage.Answer, error) {
-	shown := w.p.startWaiting()
+	shown := jobs{w.p}.startWaiting()
 	defer shown.end()
 	answers, job := time.NewTicker(answerEvery), time.NewTicker(min(jobEvery, w.p.lock.Patience))
 	defer answers.Stop()

@@ -19,7 +19,7 @@ type halting struct {
 	now, list, cancel bool
 }
 
-func (p *program) haltCommand() *cobra.Command {
+func haltCommand(p *program) *cobra.Command {
 	var h halting
 	cmd := &cobra.Command{
 		Use:   "halt JOB",
@@ -52,11 +52,11 @@ or the working directory).`,
 			}
 			switch {
 			case h.list:
-				return p.listRequests(cmd.Context(), append(args, defaultBase())[0])
+				return jobs{p}.listRequests(cmd.Context(), append(args, defaultBase())[0])
 			case h.cancel:
-				return p.cancelRequests(cmd.Context(), args[0])
+				return jobs{p}.cancelRequests(cmd.Context(), args[0])
 			}
-			return p.halt(args[0], h)
+			return jobs{p}.halt(args[0], h)
 		},
 	}
 	cmd.Flags().IntVar(&h.after, "after-checkpoints", 0, "end when it has stored so `many` versions from now on")
@@ -102,27 +102,27 @@ func (a *asked) print(s *screen) {
 	}
 }
 
-func (p *program) halt(job string, h halting) error {
-	q := storage.Request{Format: 1, Kind: storage.RequestHalt, AfterCheckpoints: h.after, Created: p.screen.now().UTC().Truncate(time.Second), By: whoAsks()}
+func (j jobs) halt(job string, h halting) error {
+	q := storage.Request{Format: 1, Kind: storage.RequestHalt, AfterCheckpoints: h.after, Created: j.p.screen.now().UTC().Truncate(time.Second), By: whoAsks()}
 	if h.at != "" {
-		at, err := parseTime(h.at, p.screen.now())
+		at, err := parseTime(h.at, j.p.screen.now())
 		if err != nil {
 			return &usageError{fmt.Errorf("--at %q: %w", h.at, err)}
 		}
 		at = at.UTC()
 		q.At = &at
 	}
-	to, err := p.findJob("halt", job)
+	to, err := j.findJob("halt", job)
 	if err != nil {
 		return err
 	}
 	q.Job = to.id
-	id, err := p.requestsOf(to.dir).Ask(q)
+	id, err := j.requestsOf(to.dir).Ask(q)
 	if err != nil {
 		return fmt.Errorf("the request cannot be left beside the checkpoint: %w", err)
 	}
 	a := &asked{Job: to.id, Path: osstring.String(to.dir), lock: to.lock, when: q.When(), Request: describeRequest(to.dir, storage.Asked{ID: id, Request: q}, to.lock)}
-	return p.present(overview{document: a})
+	return j.p.present(overview{document: a})
 }
 
 // parseTime reads a time of the clock: the next one, if it has no date; or how long from now.

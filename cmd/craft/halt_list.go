@@ -105,8 +105,8 @@ func sayHalts(s *screen, requests []listedRequest) {
 }
 
 // readRequests lists the requests beside a checkpoint.
-func (p *program) readRequests(ctx context.Context, dir string, l *lockInfo) (list []listedRequest, err error) {
-	all, err := p.requestsOf(dir).All(ctx)
+func (j jobs) readRequests(ctx context.Context, dir string, l *lockInfo) (list []listedRequest, err error) {
+	all, err := j.requestsOf(dir).All(ctx)
 	for _, a := range all {
 		list = append(list, describeRequest(dir, a, l))
 	}
@@ -114,13 +114,13 @@ func (p *program) readRequests(ctx context.Context, dir string, l *lockInfo) (li
 }
 
 // requestsAt lists those beside all checkpoints of a list.
-func (p *program) requestsAt(ctx context.Context, dirs []string) (list []listedRequest, problems []error) {
+func (j jobs) requestsAt(ctx context.Context, dirs []string) (list []listedRequest, problems []error) {
 	list = []listedRequest{}
 	for _, dir := range dirs {
-		l, err := readLock(p.fs, dir)
+		l, err := readLock(j.p.fs, dir)
 		var some []listedRequest
 		if err == nil {
-			some, err = p.readRequests(ctx, dir, l)
+			some, err = j.readRequests(ctx, dir, l)
 		}
 		if err != nil {
 			problems = append(problems, err)
@@ -130,19 +130,19 @@ func (p *program) requestsAt(ctx context.Context, dirs []string) (list []listedR
 	return list, problems
 }
 
-func (p *program) listRequests(ctx context.Context, dir string) error {
-	dirs, err := p.checkpointsAt(dir)
+func (j jobs) listRequests(ctx context.Context, dir string) error {
+	dirs, err := j.checkpointsAt(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s does not exist%s: no checkpoint", dir, hint(p.fs, dir))
+		return fmt.Errorf("%s does not exist%s: no checkpoint", dir, hint(j.p.fs, dir))
 	}
 	if err != nil {
 		return err
 	}
 	l := requestListing{Path: osstring.String(dir)}
 	seen := overview{nothing: "no requests to jobs in " + dir}
-	l.Requests, seen.problems = p.requestsAt(ctx, dirs)
+	l.Requests, seen.problems = j.requestsAt(ctx, dirs)
 	seen.document, seen.empty = l, len(l.Requests) == 0
-	return p.present(seen)
+	return j.p.present(seen)
 }
 
 func (l requestListing) print(s *screen) {
@@ -159,20 +159,20 @@ func (l requestListing) print(s *screen) {
 }
 
 // cancelRequests takes halts back, and removes what nobody will answer.
-func (p *program) cancelRequests(ctx context.Context, job string) error {
-	dirs, byName, err := p.checkpointsOf(job)
+func (j jobs) cancelRequests(ctx context.Context, job string) error {
+	dirs, byName, err := j.checkpointsOf(job)
 	if err != nil {
 		return err
 	}
 	l := requestListing{Path: osstring.String(job), Requests: []listedRequest{}}
-	all, problems := p.requestsAt(ctx, dirs)
+	all, problems := j.requestsAt(ctx, dirs)
 	seen := overview{nothing: "nothing to take back: no halt in " + job, problems: problems}
 	for _, r := range all {
 		if byName && !isJob(r.Job, job) || !r.over() && r.Kind != string(storage.RequestHalt) {
 			continue
 		}
 		if r.over() || r.State != string(storage.AnswerAsked) {
-			_, err := p.requestsOf(string(r.Path)).RemoveRequest(ctx, r.ID)
+			_, err := j.requestsOf(string(r.Path)).RemoveRequest(ctx, r.ID)
 			if r.Canceled = err == nil; err != nil {
 				seen.problems = append(seen.problems, err)
 			}
@@ -183,7 +183,7 @@ func (p *program) cancelRequests(ctx context.Context, job string) error {
 	for _, r := range l.Requests {
 		seen.failed = seen.failed || !r.Canceled
 	}
-	return p.present(seen)
+	return j.p.present(seen)
 }
 
 // cancellation is what --cancel has done.

@@ -111,7 +111,7 @@ func TestRequestsHaveTheModeOfTheLock(t *testing.T) {
 	t.Setenv("CRAFT_FILE_MODE", "")
 	require.NoError(t, os.Unsetenv("CRAFT_FILE_MODE"))
 	p := newProgram(os.Stdin, os.Stdout, os.Stderr)
-	files := p.requestsOf(filepath.Join(base, "job"))
+	files := jobs{p}.requestsOf(filepath.Join(base, "job"))
 	_, err = files.Ask(storage.Request{Format: 1, Job: "another", Kind: storage.RequestHalt, By: "me@here"})
 	require.NoError(t, err)
 	for _, name := range leftovers(t, filepath.Join(base, "job")) {

@@ -19,6 +19,9 @@ import (
 	"github.com/craft-go/craft/storage/filestore"
 )
 
+// jobs finds the jobs that write checkpoints here, and what they are asked for.
+type jobs struct{ p *program }
+
 // runningJob is a job, and a checkpoint whose lock it holds: what is left there it finds.
 type runningJob struct {
 	id   string
@@ -34,14 +37,14 @@ func (j *runningJob) String() string {
 const shortestJob = 6
 
 // findJob finds the job that JOB of a command line is: a checkpoint whose lock it holds, or its name.
-func (p *program) findJob(command, job string) (*runningJob, error) {
-	dirs, byName, err := p.checkpointsOf(job)
+func (j jobs) findJob(command, job string) (*runningJob, error) {
+	dirs, byName, err := j.checkpointsOf(job)
 	if err != nil {
 		return nil, err
 	}
 	var held []*runningJob
 	for _, dir := range dirs {
-		l, err := readLock(p.fs, dir)
+		l, err := readLock(j.p.fs, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -49,14 +52,19 @@ func (p *program) findJob(command, job string) (*runningJob, error) {
 			held = append(held, &runningJob{l.Job, dir, l})
 		}
 	}
-	if named := slices.DeleteFunc(slices.Clone(held), func(j *runningJob) bool { return j.id != job }); len(named) > 0 {
-		held = named // and others begin with that
-	}
-	if len(held) == 0 && byName {
+	switch {
+	case len(held) > 0:
+		return chooseJob(command, job, held)
+	case byName:
 		return nil, fmt.Errorf("%s is no checkpoint, here or in %s, nor a job that holds the lock of one there", job, defaultBase())
 	}
-	if len(held) == 0 {
-		return nil, fmt.Errorf("%s is not locked: no job runs there that could be asked (craft ls shows locks)", strings.Join(dirs, ", "))
+	return nil, fmt.Errorf("%s is not locked: no job runs there that could be asked (craft ls shows locks)", strings.Join(dirs, ", "))
+}
+
+// chooseJob returns the one job that runs of those whose locks were found.
+func chooseJob(command, job string, held []*runningJob) (*runningJob, error) {
+	if named := slices.DeleteFunc(slices.Clone(held), func(j *runningJob) bool { return j.id != job }); len(named) > 0 {
+		held = named // and others begin with that
 	}
 	running := slices.DeleteFunc(slices.Clone(held), func(j *runningJob) bool { return j.lock.State == "dead" || j.id == "" })
 	if len(running) == 0 {
@@ -83,12 +91,12 @@ func isJob(id, text string) bool {
 
 // checkpointsOf are the directories of the checkpoints that JOB may mean: at this path, or below the
 // base directory, or, if there is no such path, all of the base directory: then it is the name of a job.
-func (p *program) checkpointsOf(job string) (dirs []string, byName bool, err error) {
+func (j jobs) checkpointsOf(job string) (dirs []string, byName bool, err error) {
 	for _, path := range []string{job, filepath.Join(defaultBase(), job)} {
 		if path != job && !filepath.IsLocal(job) {
 			break
 		}
-		dirs, err := p.checkpointsAt(path)
+		dirs, err := j.checkpointsAt(path)
 		if err == nil && len(dirs) == 0 {
 			err = (&location{path: path}).nothing()
 		}
@@ -99,20 +107,20 @@ func (p *program) checkpointsOf(job string) (dirs []string, byName bool, err err
 	if strings.ContainsRune(job, filepath.Separator) || job == "" {
 		return nil, false, fmt.Errorf("%s does not exist: no checkpoint", job)
 	}
-	dirs, err = p.checkpointsAt(defaultBase())
+	dirs, err = j.checkpointsAt(defaultBase())
 	return dirs, true, err
 }
 
 // checkpointsAt are the checkpoints in a base directory, or the one that the path is.
-func (p *program) checkpointsAt(path string) (dirs []string, err error) {
-	info, err := p.fs.Stat(path)
+func (j jobs) checkpointsAt(path string) (dirs []string, err error) {
+	info, err := j.p.fs.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if _, version := storage.ParseID(filepath.Base(path)); version || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not the directory of a checkpoint; locks are there", path)
 	}
-	names, err := p.fs.ReadDir(path)
+	names, err := j.p.fs.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +132,10 @@ func (p *program) checkpointsAt(path string) (dirs []string, err error) {
 		if storage.CheckName("checkpoint name", n.Name()) != nil {
 			continue
 		}
-		if is, err := isDir(p.fs, n, dir); err != nil || !is {
+		if is, err := isDir(j.p.fs, n, dir); err != nil || !is {
 			continue
 		}
-		below, err := p.fs.ReadDir(dir)
+		below, err := j.p.fs.ReadDir(dir)
 		if vfs.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrPermission) {
 			return nil, err
 		}
@@ -144,9 +152,9 @@ func isUsed(names []fs.DirEntry) bool {
 }
 
 // requestsOf are the requests beside a checkpoint. The files get the mode of what its job writes.
-func (p *program) requestsOf(dir string) *filestore.Requests {
-	r := filestore.RequestsIn(p.fs, dir)
-	if mode := r.Mode(); p.fs == vfs.OS() && mode != 0o600 {
+func (j jobs) requestsOf(dir string) *filestore.Requests {
+	r := filestore.RequestsIn(j.p.fs, dir)
+	if mode := r.Mode(); j.p.fs == vfs.OS() && mode != 0o600 {
 		return filestore.RequestsIn(vfs.OSWithMode(mode), dir)
 	}
 	return r

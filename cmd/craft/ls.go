@@ -125,7 +125,7 @@ func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoi
 	if out.Lock, err = readLock(p.fs, c.Store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
-	if out.Requests, err = p.readRequests(ctx, c.Store.Dir(), out.Lock); err != nil {
+	if out.Requests, err = (jobs{p}).readRequests(ctx, c.Store.Dir(), out.Lock); err != nil {
 		bad = append(bad, err)
 	}
 	bad = append(bad, c.Unread...)

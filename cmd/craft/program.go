@@ -130,7 +130,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.checkpointCommand(), p.haltCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), checkpointCommand(p), haltCommand(p), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 

@@ -73,14 +73,14 @@ type waitLine struct {
 	shows bool
 }
 
-func (p *program) startWaiting() *waitLine {
-	w := &waitLine{line: pretty.Tracker{Message: "the job has not heard of it yet", RemoveOnCompletion: true}, shows: p.progress}
+func (j jobs) startWaiting() *waitLine {
+	w := &waitLine{line: pretty.Tracker{Message: "the job has not heard of it yet", RemoveOnCompletion: true}, shows: j.p.progress}
 	if !w.shows {
 		return w
 	}
 	w.shown.Style().Visibility = pretty.StyleVisibility{Time: true}
 	w.shown.Style().Options.TimeInProgressPrecision = time.Second
-	w.shown.SetOutputWriter(p.screen.stderr)
+	w.shown.SetOutputWriter(j.p.screen.stderr)
 	w.shown.SetUpdateFrequency(progressEvery)
 	w.shown.SetAutoStop(true)
 	w.shown.AppendTracker(&w.line)

@@ -52,7 +52,7 @@ func (p *program) report(ctx context.Context, where *location) (seen overview, e
 		dirs = append(dirs, c.Store.Dir())
 	}
 	var unread []error
-	r.Requests, unread = p.requestsAt(ctx, dirs)
+	r.Requests, unread = jobs{p}.requestsAt(ctx, dirs)
 	seen.problems = append(seen.problems, unread...)
 	seen.document, seen.empty = r, len(r.Runs) == 0
 	return seen, nil

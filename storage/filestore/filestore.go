@@ -243,7 +243,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		}
 	}
 	s.cleanRecords(records)
-	s.Requests().clean(ctx, dirs, s.lock.Job)
+	RequestsOf(s).clean(ctx, dirs, s.lock.Job)
 	s.spares.areThere()
 	entries, err := s.List(ctx)
 	if err != nil {

@@ -53,8 +53,8 @@ var _ storage.RequestStore = (*Requests)(nil)
 // RequestsIn are those in a directory.
 func RequestsIn(fsys vfs.FS, dir string) *Requests { return &Requests{fs: fsys, dir: dir} }
 
-// Requests are those to the job of this store, among others.
-func (s *Store) Requests() *Requests { return RequestsIn(s.fs, s.dir) }
+// RequestsOf are those to the job of a store, among others.
+func RequestsOf(s *Store) *Requests { return RequestsIn(s.fs, s.dir) }
 
 // requestID is the identity in the name of a request or an answer; "": it is no such name.
 func requestID(prefix, name string) string {

@@ -217,7 +217,7 @@ func TestOldRequestsGo(t *testing.T) {
 	s, err := New(Config{Path: base, Name: "c", Lock: LockConfig{Job: "mine"}})
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(s.Dir(), 0o700))
-	r := s.Requests()
+	r := RequestsOf(s)
 	ask := func(job string, answered, old bool) string {
 		id, err := r.Ask(halt(job))
 		require.NoError(t, err)
