@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -303,8 +304,6 @@ func TestLooksSeldom(t *testing.T) {
 				require.InDelta(t, want+took, next.Sub(first), float64(time.Millisecond))
 				first = next
 			}
-			store.err = nil
-			<-store.looks
 			go func() {
 				for range store.looks {
 				}
@@ -314,4 +313,77 @@ func TestLooksSeldom(t *testing.T) {
 			require.Equal(t, 1, strings.Count(log.String(), "down"), "of four errors")
 		})
 	}
+}
+
+// failingStore cannot write answers for some time.
+type failingStore struct {
+	storage.RequestStore
+
+	left atomic.Int32
+}
+
+func (s *failingStore) AnswerRequest(ctx context.Context, id string, a storage.Answer) error {
+	if s.left.Add(-1) >= 0 {
+		return errors.New("disk full")
+	}
+	return s.RequestStore.AnswerRequest(ctx, id, a)
+}
+
+func TestAnswerIsTriedAgain(t *testing.T) {
+	a := newAsking(t, t.TempDir())
+	require.NoError(t, a.cp.Close())
+	home, log := a.cp.home, new(strings.Builder)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	store := &failingStore{RequestStore: filestore.RequestsOf(home)}
+	store.left.Store(5)
+	r := newRequests(&core{comm: comm.Self(), home: home, log: logger, rootLog: logger, opt: a.cp.opt})
+	r.files = store
+	r.start()
+	id := a.ask(storage.Request{Kind: storage.RequestCheckpoint})
+	a.answer(id, storage.AnswerAsked)
+	r.failed(ids(a.meet()), errors.New("no room"))
+	a.answer(id, storage.AnswerFailed)
+	r.close()
+	require.Equal(t, 1, strings.Count(log.String(), "disk full"), "of five errors")
+}
+
+// What was asked of a version goes on in the next attempt, whose process hears of it anew.
+func TestRequestSurvivesAnAttempt(t *testing.T) {
+	base := t.TempDir()
+	a := newAsking(t, base)
+	id := a.ask(storage.Request{Kind: storage.RequestCheckpoint})
+	halt := a.ask(storage.Request{Kind: storage.RequestHalt, AfterCheckpoints: 1})
+	a.answer(id, storage.AnswerAsked)
+	a.answer(halt, storage.AnswerWaiting)
+	before := a.cp
+	require.NoError(t, before.Close())
+	before.req.saved([]string{id}, versionTwelve, 0) // too late: somebody else may write there
+	a = newAsking(t, base)
+	m := a.meet()
+	require.Equal(t, []string{id}, ids(m))
+	a.cp.req.saved(ids(m), versionTwelve, 0)
+	a.answer(id, storage.AnswerSaved)
+}
+
+// The level is what the version has reached by then.
+func TestAnswerNamesTheLevel(t *testing.T) {
+	a := newAsking(t, t.TempDir(), WithLevels(storage.Local.Every(1), storage.PFS.Every(10)), WithNodePath(t.TempDir()))
+	require.Equal(t, "local", a.cp.req.stored(versionTwelve, storage.LevelsOf(storage.Local)).Level)
+}
+
+// Nobody looks before there is an attempt, on other ranks, or after Close.
+func TestWhoLooks(t *testing.T) {
+	base := t.TempDir()
+	a := newAsking(t, base)
+	require.NotNil(t, a.cp.req.stop)
+	require.NoError(t, a.cp.Close())
+	require.Nil(t, a.cp.req.stop)
+	id := a.ask(storage.Request{Kind: storage.RequestHalt})
+	cp, err := New("job", nil, WithPath(base))
+	require.NoError(t, err)
+	require.Nil(t, cp.req.stop)
+	require.NoError(t, cp.Close())
+	got, err := a.files.ReadAnswer(id)
+	require.NoError(t, err)
+	require.Nil(t, got)
 }
