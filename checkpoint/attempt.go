@@ -52,6 +52,7 @@ type starting struct {
 	reg  *registry
 	acc  *accounts
 	up   *upkeep
+	req  *requests
 
 	meet *meetings
 	// restartErr is why RestartIfNeeded failed when it was last called.
@@ -67,7 +68,9 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	defer func() {
 		if !begun { // also when a value's own code panics
 			st.abandon()
+			return
 		}
+		st.req.start()
 	}()
 	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, carriedStart{st}.finishLast, st.takeLock, st.openPlacement}
 	for _, step := range steps[:2] {

@@ -20,11 +20,13 @@ type writing struct {
 	acc   *accounts
 	up    *upkeep
 	start *starting
+	req   *requests
 
 	deltas   deltas
 	staging  *async.Staging
 	meet     *meetings
 	listener listener // of WithAfterVersion
+	demanded []string // requests that the next version is the answer to
 	// finishing: the next version is the last one of the run.
 	finishing bool
 	skipped   bool // a write that could never be restored was skipped and logged
@@ -32,12 +34,13 @@ type writing struct {
 
 // flight is one version on its way from capture to settlement.
 type flight struct {
-	header container.Header
-	ticket *async.Ticket // of the background write; nil: there is none
-	before point         // of the checkpoint if the write fails, this call included
-	expect int64         // bytes, as far as they are known before
-	checks []check       // of values that may change
-	phases Phases
+	header   container.Header
+	ticket   *async.Ticket // of the background write; nil: there is none
+	before   point         // of the checkpoint if the write fails, this call included
+	expect   int64         // bytes, as far as they are known before
+	checks   []check       // of values that may change
+	phases   Phases
+	demanded []string // requests that it is the answer to
 	// captured is what went wrong before everything was copied.
 	captured error
 
@@ -121,7 +124,7 @@ func (f *flight) unchanged(wr *writing, w storage.Written) error {
 // of one rank before it returns, it returns; otherwise the ranks find out
 // together when they join.
 func (wr *writing) launch(ctx context.Context, h container.Header) error {
-	f := &flight{header: h, before: wr.line.point}
+	f := &flight{header: h, before: wr.line.point, demanded: wr.demanded}
 	f.captured = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return err

@@ -35,6 +35,7 @@ type Checkpoint struct {
 	start *starting
 	out   *writing
 	meet  *meetings
+	req   *requests
 
 	committed bool
 	forget    func() // takes back what closes it then
@@ -89,6 +90,8 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	if cp.root() {
 		o.reportEnvironment(c.Size())
 	}
+	cp.req = newRequests(cp.core)
+	cp.start.req, cp.out.req = cp.req, cp.req
 	cp.forget = c.Session().OnRepair(cp.onRelease)
 	return cp, nil
 }
@@ -229,6 +232,7 @@ func (cp *Checkpoint) close() error {
 	if !cp.out.listener.wait(cp.opt.DrainTimeout) {
 		err = errors.Join(err, fmt.Errorf("the function given to WithAfterVersion has not returned for CRAFT_DRAIN_TIMEOUT (%v)", cp.opt.DrainTimeout))
 	}
+	cp.req.close()
 	closePlacement(cp.core, settled) // until then somebody may ask for the lock
 	if cp.lock != nil && !carried {
 		err = errors.Join(err, cp.lock.Unlock())

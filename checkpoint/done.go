@@ -28,6 +28,9 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 			}
 		}
 		if at != nil {
+			if end := at.Ends(); end != nil {
+				cp.meet.answerEnd(end.Cause, true)
+			}
 			cp.meet.lane.Done(at)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
 )
 
 // meetings are where the calls of a checkpoint meet those of other ranks, and of other checkpoints, to
@@ -55,6 +56,12 @@ func laneOf(c *core, key string) (point *demand.Point, lane string, counted bool
 	}
 	point, lane = demand.LaneOf(c.comm, key)
 	return point, lane, lane != noKey
+}
+
+// meetingPoint is where the ranks of a checkpoint's job learn what it is asked for.
+func meetingPoint(c *core) *demand.Point {
+	point, _, _ := laneOf(c, noKey)
+	return point
 }
 
 // noKey is that of ranks that have none in common yet.
@@ -102,12 +109,11 @@ func (m *meetings) wants(at *demand.Meeting) bool {
 // save does what is demanded, with a version that write writes.
 func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(context.Context) error) error {
 	end := at.Ends()
+	if end == nil {
+		return m.saveOnly(ctx, at, write)
+	}
 	number := m.line.attempt.last
 	err := write(ctx)
-	if end == nil {
-		m.lane.Done(at)
-		return err
-	}
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come here again when that is repaired
 	}
@@ -128,6 +134,43 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	e := m.newEnd(end)
 	e.Saved, e.Err = saved, errors.Join(err, flushed)
 	return m.finishEnd(ctx, at, e)
+}
+
+// saveOnly is save where the job goes on. Who waits for the answer to a request has it when this returns.
+func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(context.Context) error) error {
+	var ids []string
+	for _, d := range at.For {
+		if d.ID != "" {
+			ids = append(ids, d.ID)
+		}
+	}
+	m.out.demanded = ids
+	err := write(ctx)
+	m.out.demanded = nil
+	if err == nil && len(ids) > 0 {
+		err = m.out.wait(ctx)
+	}
+	if commFailed(err) || ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		m.out.req.failed(ids, err)
+	}
+	m.lane.Done(at)
+	return err
+}
+
+// answerEnd tells whoever has asked for something by a file what has come of it.
+func (m *meetings) answerEnd(cause demand.Cause, saved bool) {
+	var h *container.Header
+	var levels storage.Levels
+	if newest := m.line.good.Load(); saved && newest != nil {
+		h = &container.Header{Name: m.name, Version: newest.version, Attempt: newest.id.Attempt, Iteration: newest.iteration}
+		if v := m.line.stored.Find(newest.id); v != nil {
+			levels = v.Reached
+		}
+	}
+	m.out.req.ended(cause, h, levels)
 }
 
 // bringHome makes sure that the newest version survives the end of the job, as far as the time allows.
@@ -152,6 +195,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 	}
 	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
 	m.line.end = e.cause
+	m.answerEnd(e.cause, e.Saved)
 	m.lane.Done(at)
 	m.ended = e
 	return e

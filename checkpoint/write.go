@@ -153,7 +153,7 @@ func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error 
 // writeNow writes a version in the calling goroutine, and tells how many others it has
 // deleted.
 func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
-	f := &flight{header: h, before: wr.line.point}
+	f := &flight{header: h, before: wr.line.point, demanded: wr.demanded}
 	f.err = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return 0, err
@@ -231,12 +231,19 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 		wr.tellListener(f, outcome.Levels)
 		if wr.root() {
 			wr.up.published(ctx, f.header, outcome.Levels)
+			wr.req.counted()
 		}
 	} else {
 		wr.acc.stats.VersionsFailed++
 	}
 	f.phases.Settle += time.Since(began)
 	wr.meet.measured(f, err)
+	switch {
+	case err == nil:
+		wr.req.saved(f.demanded, f.header, outcome.Levels)
+	case wr.writer != nil: // else it may be tried again
+		wr.req.failed(f.demanded, err)
+	}
 	wr.acc.stats.Phases.add(f.phases)
 	wr.acc.reportVersion(f, err)
 	return err

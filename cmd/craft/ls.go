@@ -28,6 +28,7 @@ type listedCheckpoint struct {
 	Levels   string          `json:"levels,omitempty"` // as CRAFT_LEVELS has them
 	Nodes    []*offline.Node `json:"nodes,omitempty"`  // that have, or had, versions
 	Versions []listedVersion `json:"versions"`         // oldest first
+	Requests []listedRequest `json:"requests,omitempty"`
 }
 
 type listedVersion struct {
@@ -124,6 +125,9 @@ func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoi
 	if out.Lock, err = readLock(p.fs, c.Store.Dir()); err != nil {
 		bad = append(bad, err)
 	}
+	if out.Requests, err = (jobs{p}).readRequests(ctx, c.Store.Dir(), out.Lock); err != nil {
+		bad = append(bad, err)
+	}
 	bad = append(bad, c.Unread...)
 	if c.Manifest != nil {
 		out.Levels, out.Nodes = c.Manifest.Policy, c.Store.Nodes
@@ -193,6 +197,7 @@ func (l listing) print(s *screen) {
 		if len(c.Versions) == 0 {
 			s.say("%s holds no versions", c.Path)
 		}
+		sayHalts(s, c.Requests)
 		for _, v := range c.Versions {
 			lineage := short(v.Lineage)
 			switch {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pretty "github.com/jedib0t/go-pretty/v6/progress"
+
+	"github.com/craft-go/craft/storage"
 )
 
 const progressEvery = 200 * time.Millisecond
@@ -61,4 +63,43 @@ func (b *progress) end() {
 	b.line.MarkAsDone()
 	b.shown.Stop()
 	b.ended.Wait()
+}
+
+// waitLine is the line that shows on a terminal how far a job is with what it is asked for.
+type waitLine struct {
+	line  pretty.Tracker
+	shown pretty.Progress
+	ended sync.WaitGroup
+	shows bool
+}
+
+func (j jobs) startWaiting() *waitLine {
+	w := &waitLine{line: pretty.Tracker{Message: "the job has not heard of it yet", RemoveOnCompletion: true}, shows: j.p.progress}
+	if !w.shows {
+		return w
+	}
+	w.shown.Style().Visibility = pretty.StyleVisibility{Time: true}
+	w.shown.Style().Options.TimeInProgressPrecision = time.Second
+	w.shown.SetOutputWriter(j.p.screen.stderr)
+	w.shown.SetUpdateFrequency(progressEvery)
+	w.shown.SetAutoStop(true)
+	w.shown.AppendTracker(&w.line)
+	w.ended.Go(w.shown.Render)
+	return w
+}
+
+// state says what the job has answered.
+func (w *waitLine) state(a *storage.Answer) {
+	if w.shows && a != nil {
+		w.line.UpdateMessage("the job has heard of it, and goes on to its next call of a checkpoint")
+	}
+}
+
+// end waits until the line is gone.
+func (w *waitLine) end() {
+	if w.shows {
+		w.line.MarkAsDone()
+		w.shown.Stop()
+		w.ended.Wait()
+	}
 }

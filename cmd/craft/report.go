@@ -18,6 +18,8 @@ import (
 type reported struct {
 	Path osstring.String  `json:"path"`
 	Runs []storage.Record `json:"runs"` // by checkpoint, oldest first
+	// Requests are those to the jobs that write there.
+	Requests []listedRequest `json:"requests"`
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -38,15 +40,20 @@ processor) in the time of the run; and rank 0's phases. A run without an end goe
 	})
 }
 
-func (p *program) report(_ context.Context, where *location) (seen overview, err error) {
+func (p *program) report(ctx context.Context, where *location) (seen overview, err error) {
 	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}}
+	var dirs []string
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.Store.Dir())
 		if err != nil {
 			seen.problems = append(seen.problems, err)
 		}
 		r.Runs = append(r.Runs, records...)
+		dirs = append(dirs, c.Store.Dir())
 	}
+	var unread []error
+	r.Requests, unread = jobs{p}.requestsAt(ctx, dirs)
+	seen.problems = append(seen.problems, unread...)
 	seen.document, seen.empty = r, len(r.Runs) == 0
 	return seen, nil
 }
@@ -73,6 +80,7 @@ func (r reported) print(s *screen) {
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
 	s.show(t, s.width)
+	sayHalts(s, r.Requests)
 }
 
 func duration(seconds float64) string {

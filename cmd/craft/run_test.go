@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,10 +22,13 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(commandVariable) != "" {
 		_ = os.Unsetenv(commandVariable)
-		os.Exit(newProgram(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
+		main()
 	}
 	if os.Getenv(savingVariable) != "" {
 		os.Exit(savingProgram())
+	}
+	if base := os.Getenv(askedVariable); base != "" {
+		os.Exit(askedProgram(base))
 	}
 	testsignal.Restore()
 	os.Exit(m.Run())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -242,6 +243,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		}
 	}
 	s.cleanRecords(records)
+	RequestsOf(s).clean(ctx, dirs, s.lock.Job)
 	s.spares.areThere()
 	entries, err := s.List(ctx)
 	if err != nil {
@@ -312,5 +314,13 @@ func isHiddenPart(name string) bool {
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+storage.ManifestName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
+	if !strings.HasSuffix(name, ".tmp") {
+		return false
+	}
+	if strings.HasPrefix(name, LockName+"-") {
+		return true
+	}
+	written, hidden := strings.CutPrefix(name, ".")
+	return hidden && slices.ContainsFunc([]string{LatestName + ".", storage.ManifestName + ".", RecordPrefix, RequestPrefix, AnswerPrefix},
+		func(prefix string) bool { return strings.HasPrefix(written, prefix) })
 }

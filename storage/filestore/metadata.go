@@ -47,7 +47,7 @@ func readBeside(fsys vfs.Reader, path string, limit int64) ([]byte, error) {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		remedy = "let this user read it, or move it away"
-	case !slices.ContainsFunc(notAFile, func(is error) bool { return errors.Is(err, is) }):
+	case !isNoFile(err):
 		return data, err // which may pass
 	}
 	return nil, fmt.Errorf("%w: %s (%s)", err, remedy, lostWith(filepath.Base(path)))
@@ -55,6 +55,11 @@ func readBeside(fsys vfs.Reader, path string, limit int64) ([]byte, error) {
 
 // notAFile are the errors of reading what is no file of ours, now and later.
 var notAFile = []error{syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, fs.ErrInvalid, vfs.ErrTooLarge}
+
+// isNoFile reports that an error is of that kind.
+func isNoFile(err error) bool {
+	return slices.ContainsFunc(notAFile, func(is error) bool { return errors.Is(err, is) })
+}
 
 // lostWith says what a start does not know without a file beside the versions.
 func lostWith(name string) string {

@@ -32,6 +32,8 @@ func OfCheckpoint(name string) string {
 		return "a note"
 	case recordPattern().MatchString(name):
 		return "the record of a run"
+	case requestPattern().MatchString(name):
+		return "a request"
 	}
 	return ""
 }
