@@ -148,7 +148,8 @@ func (s *finiteScan) add(p []byte) {
 
 // What shows that a number is not finite: all bits of its exponent are set, so that one
 // more in the exponent, without the sign, goes over into the bit of the sign. A word of
-// 64 bits is one float64 or two float32, which do not disturb each other in that.
+// 64 bits is one float64 or two float32, which do not disturb each other in that. So it is
+// three operations for a word, and no branches.
 const (
 	unsigned32, exponent32 = 0x7fffffff_7fffffff, 0x00800000_00800000
 	unsigned64, exponent64 = 0x7fffffff_ffffffff, 0x00100000_00000000
@@ -161,22 +162,11 @@ func firstNotFinite(p []byte, size int) int {
 	if size == 4 {
 		unsigned, exponent = unsigned32, exponent32
 	}
-	at := 0
-	for ; len(p)-at >= 64; at += 64 {
-		w := (*[64]byte)(p[at:])
-		over := le.Uint64(w[0:])&unsigned + exponent
-		over |= le.Uint64(w[8:])&unsigned + exponent
-		over |= le.Uint64(w[16:])&unsigned + exponent
-		over |= le.Uint64(w[24:])&unsigned + exponent
-		over |= le.Uint64(w[32:])&unsigned + exponent
-		over |= le.Uint64(w[40:])&unsigned + exponent
-		over |= le.Uint64(w[48:])&unsigned + exponent
-		over |= le.Uint64(w[56:])&unsigned + exponent
-		if over&^unsigned != 0 {
-			break
-		}
+	at := len(p) &^ 63
+	if hasOver(p[:at], unsigned, exponent) {
+		at = 0
 	}
-	for ; at < len(p); at += size { // where it is, or what is left
+	for ; at < len(p); at += size { // what is left, or all to say where it is
 		x := uint64(0)
 		if size == 4 {
 			x = uint64(le.Uint32(p[at:]))

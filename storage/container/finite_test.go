@@ -53,6 +53,11 @@ func TestFirstNotFinite(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, firstNotFinite(p, size), "%d numbers of %d bytes", n, size)
+			whole, unsigned, exponent := p[:len(p)&^63], uint64(unsigned64), uint64(exponent64)
+			if size == 4 {
+				unsigned, exponent = unsigned32, exponent32
+			}
+			require.Equal(t, want >= 0 && want < len(whole), hasOverPlain(whole, unsigned, exponent), "on other processors")
 			s := finiteScan{size: size, found: -1}
 			for _, piece := range cutSpans(rng, p, 1+rng.IntN(40)) {
 				s.add(piece)
