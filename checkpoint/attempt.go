@@ -52,6 +52,7 @@ type starting struct {
 	reg  *registry
 	acc  *accounts
 	up   *upkeep
+	pace *pacing
 
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
@@ -328,6 +329,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		}
 		entered := cp.line.point
 		cp.line.entered = &entered
+		cp.pace.pace() // from here on something is at risk
 		if r := cp.up.dueRecord(false); r != nil {
 			cp.up.writeRecord(ctx, *r)
 		}

@@ -20,6 +20,7 @@ type writing struct {
 	acc   *accounts
 	up    *upkeep
 	start *starting
+	pace  *pacing
 
 	deltas  deltas
 	staging *async.Staging

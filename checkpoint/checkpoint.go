@@ -34,6 +34,7 @@ type Checkpoint struct {
 	up    *upkeep
 	start *starting
 	out   *writing
+	pace  *pacing
 
 	committed bool
 	forget    func() // takes back what closes it then
@@ -64,8 +65,9 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.acc = &accounts{core: cp.core, line: cp.line}
 	cp.up = &upkeep{core: cp.core, line: cp.line, acc: cp.acc}
 	cp.line.reg, cp.line.up = cp.reg, cp.up
-	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up}
-	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
+	cp.pace = newPacing(cp.core, cp.line, cp.acc)
+	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, pace: cp.pace}
+	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start, pace: cp.pace}
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
 		return fail(err)

@@ -39,6 +39,7 @@ type config struct {
 	DeltaFull int  `envconfig:"DELTA_FULL" default:"10"`
 
 	levelConfig
+	triggerConfig
 
 	UseSCR    bool `envconfig:"USE_SCR" default:"true"`
 	Debug     int  `envconfig:"DEBUG"`
@@ -66,7 +67,7 @@ func (c config) validate() error {
 		allowIf(c.DebugProc >= 0, "CRAFT_DEBUG_PROC", c.DebugProc),
 		cpus, allowIf(c.AsyncStaging >= 0, "CRAFT_ASYNC_STAGING", c.AsyncStaging),
 		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
-		c.levelConfig.validate(),
+		c.levelConfig.validate(), c.triggerConfig.validate(),
 	)
 }
 
@@ -149,6 +150,7 @@ func settingsOf(c *core) []setting {
 	if o.Delta {
 		delta = fmt.Sprintf("1, %d, %d", o.DeltaFull, min(o.Keep, 2)) // what is kept decides what is full
 	}
+	out = append(out, triggerSettings(c)...)
 	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY, CRAFT_MEM_COPIES", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL, CRAFT_KEEP", delta})
 }
 

@@ -20,8 +20,8 @@ const smallReplicated = 64 << 10
 // NoIteration is the iteration of a version that Write has written.
 const NoIteration = container.NoIteration
 
-// UpdateAndWrite writes a version if iter % freq == 0 and does nothing
-// otherwise. When it returns nil after writing, the version is complete and
+// UpdateAndWrite writes a version if iter % freq == 0 or a trigger makes one due (WithTriggers), and does nothing
+// otherwise; with freq 0 the triggers alone count. When it returns nil after writing, the version is complete and
 // durable on all ranks. When it returns an error no rank has the version, the
 // earlier ones are as they were, and the program may go on and call it again.
 // Only after an error of the communicator may the version be complete or not.
@@ -36,13 +36,17 @@ const NoIteration = container.NoIteration
 // the version is being written. What becomes of that the next call that waits
 // says: see AsyncError.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
-	if freq < 1 && !cp.disabled() {
-		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 1", cp.name, ErrArgument, freq)
+	if freq < 0 && !cp.disabled() {
+		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 0", cp.name, ErrArgument, freq)
 	}
 	return cp.call("UpdateAndWrite", func() error {
 		cp.acc.done(int64(iter))
-		if iter%freq != 0 {
+		due, err := cp.pace.due(ctx, iter, freq)
+		if !due {
 			cp.line.nextStage()
+			if err != nil {
+				return err
+			}
 			cp.up.recordBetween(ctx)
 			if cp.opt.Debug >= 4 {
 				cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
@@ -53,7 +57,9 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
 				cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
 		}
-		return cp.out.write(ctx, int64(iter))
+		err = cp.out.write(ctx, int64(iter))
+		cp.pace.ended(err)
+		return err
 	})
 }
 
@@ -77,12 +83,16 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
+	if err == nil {
+		err = wr.pace.begins(ctx)
+	}
 	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
 		err = carriedStart{wr.start}.openFiles(ctx)
 	}
 	switch {
 	case err != nil:
 	case wr.skips(iteration):
+		wr.pace.skipped()
 		wr.up.startMaintenance()
 	case wr.writer != nil:
 		err = wr.launch(ctx, wr.nextHeader(iteration))
@@ -207,6 +217,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	f.phases.Settle += time.Since(began)
 	wr.acc.stats.Phases.add(f.phases)
 	wr.acc.reportVersion(f, err)
+	wr.pace.settled(f, err)
 	return err
 }
 
