@@ -46,7 +46,8 @@ type Schedule struct {
 	dueAt    time.Duration
 	riskFrom time.Duration // with MaxLoss: at which a further step would be too much
 	plan     Plan
-	failed   int // versions in a row
+	failed   int           // versions in a row
+	tried    time.Duration // when the last one of them had failed
 	lost     time.Duration
 }
 
@@ -124,10 +125,8 @@ func (s *Schedule) Ended(now time.Duration, level int, cost time.Duration, ok bo
 	if !ok {
 		s.failed++
 		s.lost += cost
+		s.tried = now
 		s.decide(now)
-		pause := s.pause()
-		// What the version was to save is still at risk: as soon as the pause allows.
-		s.dueAt, s.riskFrom = now+pause, math.MaxInt64/2
 		return
 	}
 	// A failed try is part of what this version has cost.
@@ -164,6 +163,11 @@ func (s *Schedule) decide(now time.Duration) {
 		if s.plan.Bounded {
 			s.riskFrom = s.begun + max(s.config.MaxLoss-s.plan.Cost, s.config.MaxLoss/2)
 		}
+	}
+	if s.failed > 0 && s.config.Rules.Timed() {
+		// What the version was to save is still at risk: as soon as the pause allows. One that is on its
+		// way, as the next one may already be, can fail as well.
+		s.dueAt, s.riskFrom = max(s.tried, s.begun)+s.pause(), math.MaxInt64/2
 	}
 }
 
