@@ -108,9 +108,9 @@ func simulate(random *rand.Rand, rules Rules, mtbf, cost time.Duration) *simulat
 func TestWasteWithGivenRate(t *testing.T) {
 	random := testseed.Rand(t)
 	for _, mtbf := range []time.Duration{time.Minute, 24 * time.Hour} {
-		for _, ratio := range []float64{0.0003, 0.003, 0.03, 0.2} {
+		for _, ratio := range []float64{0.001, 0.01, 0.05, 0.3} {
 			cost := time.Duration(ratio * float64(mtbf))
-			got := simulate(random, Rules{Auto: true, MTBF: mtbf}, mtbf, cost).run(8000).waste()
+			got := simulate(random, Rules{Auto: true, MTBF: mtbf}, mtbf, cost).run(4000).waste()
 			best := bestFixed(mtbf, cost, cost)
 			t.Logf("MTBF %v, cost %v: waste %.4f, the best fixed interval has %.4f: %+.1f %%", mtbf, cost, got, best, 100*(got/best-1))
 			require.Less(t, got, 1.05*best)
@@ -129,7 +129,7 @@ func TestWasteWithChangingCosts(t *testing.T) {
 		}
 		return cost
 	}
-	got, best := s.run(8000).waste(), bestFixed(mtbf, cost, factor*cost)
+	got, best := s.run(4000).waste(), bestFixed(mtbf, cost, factor*cost)
 	t.Logf("waste %.4f, the best fixed interval has %.4f", got, best)
 	require.Less(t, got, best, "it follows the costs")
 
@@ -143,7 +143,7 @@ func TestWasteWithChangingCosts(t *testing.T) {
 		return cost
 	}
 	hiccups.cost = s.cost
-	got, fixed := s.run(8000).waste(), hiccups.run(12000).waste()
+	got, fixed := s.run(4000).waste(), hiccups.run(12000).waste()
 	t.Logf("with hiccups: waste %.4f, with the interval for the usual cost %.4f", got, fixed)
 	require.Less(t, got, 1.05*fixed)
 }
@@ -155,7 +155,7 @@ func TestWasteWithLearnedRate(t *testing.T) {
 		for _, ratio := range []float64{0.0005, 0.005, 0.05} {
 			cost := time.Duration(ratio * float64(mtbf))
 			var sum span
-			for range 80 {
+			for range 40 {
 				s := simulate(random, Rules{Auto: true}, mtbf, cost)
 				s.run(10)
 				one := s.run(40)
