@@ -144,6 +144,10 @@ func failuresSurvived(l storage.Losses) float64 {
 	return 0.4
 }
 
+// flushCost is what a copy to the parallel file system counts as at least, in versions at the lowest level: the program
+// hardly waits for it, but all jobs share that.
+const flushCost = 10
+
 // leastShare is that of a level which survives nothing more than those below it: somebody has asked for it.
 const leastShare = 0.01
 
@@ -156,7 +160,11 @@ func autoLevels(ordered storage.Policy) (levels []trigger.Level) {
 			share = max(1-survived, leastShare) // there is nothing better
 		}
 		survived = max(survived, failuresSurvived(p.Level.Survives))
-		levels = append(levels, trigger.Level{Name: p.Level.Name, Every: p.Every, Share: share})
+		unseen := 1.0 // another copy of the bytes takes as much as the first one
+		if p.Level.Tier == storage.TierHome {
+			unseen = flushCost
+		}
+		levels = append(levels, trigger.Level{Name: p.Level.Name, Every: p.Every, Share: share, Unseen: unseen})
 	}
 	return levels
 }

@@ -9,8 +9,11 @@ import (
 // Level is one of several at which versions are kept.
 type Level struct {
 	Name  string
-	Every uint64  // versions, until it is known what it costs
+	Every uint64  // versions at most, until it is known what it costs
 	Share float64 // of the failures that need it: which it survives, and those below it do not
+	// Unseen is what a version takes at this level at least beside those below it, in versions of the lowest one. What
+	// it takes from other processes, the network and a file system that is shared is not measured.
+	Unseen float64
 }
 
 // Learned is what was measured, and survives a failure.
@@ -215,6 +218,8 @@ const (
 	// probeLoss and probeMTBF are the parts of MaxLoss and of the MTBF after which the first version is
 	// written, when it is not known what one costs.
 	probeLoss, probeMTBF = 60, 20
+	// assumedCost is what the next level is taken to cost, in versions of the lowest one, until it is known.
+	assumedCost = 10
 	// cheapest is the least that a version is taken to cost.
 	cheapest = 100 * time.Microsecond
 )
@@ -240,7 +245,9 @@ func (s *Schedule) planned() Plan {
 	}
 	for i := len(p.Levels); i < len(s.config.Levels); i++ {
 		ratio := float64(s.config.Levels[i].Every) / float64(max(s.config.Levels[i-1].Every, 1))
-		p.Levels = append(p.Levels, seconds(p.Levels[i-1].Seconds()*max(ratio, 1)))
+		byPeriod := seconds(p.Levels[i-1].Seconds() * max(ratio, 1))
+		guess := Daly(assumedCost*p.Cost, seconds(p.MTBF.Seconds()/max(s.config.Levels[i].Share, 1e-6)))
+		p.Levels = append(p.Levels, max(min(byPeriod, guess), p.Levels[i-1]))
 	}
 	if p.Bounded {
 		for i := range p.Levels {
@@ -251,8 +258,7 @@ func (s *Schedule) planned() Plan {
 	return p
 }
 
-// needs are those of the levels, the first ones of which are known. What a level takes from other
-// processes and from the network is not seen: it counts at least as much again as the lowest level.
+// needs are those of the levels, the first ones of which are known.
 func (s *Schedule) needs() (all []need, known int) {
 	var below time.Duration
 	for i, l := range s.config.Levels {
@@ -273,7 +279,7 @@ func (s *Schedule) needs() (all []need, known int) {
 		if len(s.learned.Costs[i]) > 0 && known == i {
 			known = i + 1
 		}
-		all = append(all, need{max(cost-below, all[0].cost), l.Share})
+		all = append(all, need{max(cost-below, seconds(all[0].cost.Seconds()*l.Unseen)), l.Share})
 		below = max(below, cost)
 	}
 	return all, known

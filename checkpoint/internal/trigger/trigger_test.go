@@ -223,7 +223,7 @@ func TestPauses(t *testing.T) {
 
 // Each level has its interval; one version serves all that are due.
 func TestLevelsOfVersions(t *testing.T) {
-	levels := []Level{{"local", 1, 0.4}, {"partner", 4, 0.45}, {"pfs", 10, 0.15}}
+	levels := []Level{{"local", 1, 0.4, 0}, {"partner", 4, 0.45, 1}, {"pfs", 10, 0.15, 10}}
 	s := NewSchedule(Config{Rules: Rules{Auto: true, MTBF: 10 * time.Hour}, Levels: levels, MaxLoss: time.Hour}, Learned{})
 	cost := []time.Duration{time.Second, 5 * time.Second, 100 * time.Second}
 	var count [3]int
