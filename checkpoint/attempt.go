@@ -53,6 +53,7 @@ type starting struct {
 	acc  *accounts
 	up   *upkeep
 	req  *requests
+	pace *pacing
 
 	meet *meetings
 	// restartErr is why RestartIfNeeded failed when it was last called.
@@ -341,6 +342,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		}
 		entered := cp.line.point
 		cp.line.entered = &entered
+		cp.pace.pace() // from here on something is at risk
 		if r := cp.up.dueRecord(false); r != nil {
 			cp.up.writeRecord(ctx, *r)
 		}

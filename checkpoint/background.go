@@ -21,6 +21,7 @@ type writing struct {
 	up    *upkeep
 	start *starting
 	req   *requests
+	pace  *pacing
 
 	deltas   deltas
 	staging  *async.Staging

@@ -36,6 +36,7 @@ type Checkpoint struct {
 	out   *writing
 	meet  *meetings
 	req   *requests
+	pace  *pacing
 
 	committed bool
 	forget    func() // takes back what closes it then
@@ -66,9 +67,10 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.acc = &accounts{core: cp.core, line: cp.line}
 	cp.up = &upkeep{core: cp.core, line: cp.line, acc: cp.acc}
 	cp.line.reg, cp.line.up = cp.reg, cp.up
-	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up}
-	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start}
-	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, pace: newPace()}
+	cp.pace = newPacing(cp.core, cp.line, cp.acc)
+	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, pace: cp.pace}
+	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start, pace: cp.pace}
+	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, tempo: newTempo()}
 	cp.start.meet, cp.out.meet = cp.meet, cp.meet
 	cp.out.listener.f = o.afterVersion
 	cp.self = cp

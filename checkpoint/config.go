@@ -42,6 +42,7 @@ type config struct {
 
 	levelConfig
 	endConfig
+	triggerConfig
 
 	UseSCR    bool `envconfig:"USE_SCR" default:"true"`
 	Debug     int  `envconfig:"DEBUG"`
@@ -70,8 +71,7 @@ func (c config) validate() error {
 		cpus, allowIf(c.AsyncStaging >= 0, "CRAFT_ASYNC_STAGING", c.AsyncStaging),
 		allowIf(c.Guard == guardOff || c.Guard == guardFinite, "CRAFT_GUARD", c.Guard),
 		allowIf(c.DeltaFull >= 1, "CRAFT_DELTA_FULL", c.DeltaFull),
-		c.levelConfig.validate(),
-		c.endConfig.validate(),
+		c.levelConfig.validate(), c.triggerConfig.validate(), c.endConfig.validate(),
 	)
 }
 
@@ -155,6 +155,7 @@ func settingsOf(c *core) []setting {
 	if o.Delta {
 		delta = fmt.Sprintf("1, %d, %d", o.DeltaFull, min(o.Keep, 2)) // what is kept decides what is full
 	}
+	out = append(out, triggerSettings(c)...)
 	return append(out, setting{"CRAFT_LEVELS", levels}, setting{"CRAFT_SET_SIZE, CRAFT_RS_PARITY, CRAFT_MEM_COPIES", sets}, setting{"CRAFT_DELTA, CRAFT_DELTA_FULL, CRAFT_KEEP", delta})
 }
 

@@ -26,7 +26,7 @@ type meetings struct {
 
 	point *demand.Point
 	lane  *demand.Lane   // nil: calls are not counted (yet)
-	pace  *pace          // of this one and those around it
+	tempo *tempo         // of this one and those around it
 	ended *DeadlineError // what calls return from now on
 	watch watcher
 	// warned: the longest step for which it was said that the grace does not do.
@@ -83,7 +83,7 @@ func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, er
 	if m.lane == nil {
 		return nil, nil
 	}
-	if m.pace.arrived() && m.root() {
+	if m.tempo.arrived() && m.root() {
 		m.warnOfGrace()
 	}
 	at, err := m.lane.Call(ctx)
@@ -265,12 +265,12 @@ func fruitless(runs []storage.Record) (n int) {
 
 // needs is what the end of the job needs now.
 func (m *meetings) needs() needs {
-	return m.pace.needs(m.reg.bytes.Load(), m.leveled())
+	return m.tempo.needs(m.reg.bytes.Load(), m.leveled())
 }
 
 // warnOfGrace says once, and again when a step is twice as long, that a signal would come too late.
 func (m *meetings) warnOfGrace() {
-	if !takesSignals() || m.pace.cost.Load() == 0 {
+	if !takesSignals() || m.tempo.cost.Load() == 0 {
 		return
 	}
 	n := m.needs()

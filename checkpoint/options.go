@@ -169,7 +169,7 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 
 func newOptions(opts []Option) (options, error) {
 	o := options{logger: slog.Default(), zeroCopyFrom: 64 << 10}
-	if err := cmp.Or(env.Load(&o.config), env.Load(&o.levelConfig), env.Load(&o.endConfig), o.config.validate()); err != nil {
+	if err := cmp.Or(env.Load(&o.config), env.Load(&o.levelConfig), env.Load(&o.triggerConfig), env.Load(&o.endConfig), o.config.validate()); err != nil {
 		return options{}, err
 	}
 	for i, opt := range opts {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +32,7 @@ func TestSettingsOfRanksDiffer(t *testing.T) {
 		"writes behind":   {WithAsync(AsyncCopy), `CRAFT_WRITE_ASYNC`},
 		"less often full": {WithDelta(3), `CRAFT_DELTA`},
 		"keeps one":       {WithKeep(1), `CRAFT_KEEP`},
+		"other triggers":  {WithTriggers(EveryTime(time.Minute)), `CRAFT_CP_FREQ or WithTriggers (from the environment, or the option in its place) is "" on rank 0 and "1m0s" on rank 2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

@@ -77,7 +77,7 @@ func (wr *writing) flush(ctx context.Context) error {
 	if _, err := wr.agree(ctx, err); err != nil {
 		return fmt.Errorf("flush checkpoint %q: version %d: %w", wr.name, id.Version, err)
 	}
-	wr.meet.pace.cameHome(time.Since(began))
+	wr.meet.tempo.cameHome(time.Since(began))
 	if !wr.root() {
 		return nil
 	}

@@ -20,8 +20,8 @@ const smallReplicated = 64 << 10
 // NoIteration is the iteration of a version that Write has written.
 const NoIteration = container.NoIteration
 
-// UpdateAndWrite writes a version if iter % freq == 0 and does nothing
-// otherwise. When it returns nil after writing, the version is complete and
+// UpdateAndWrite writes a version if iter % freq == 0 or a trigger makes one due (WithTriggers), and does nothing
+// otherwise; with freq 0 the triggers alone count. When it returns nil after writing, the version is complete and
 // durable on all ranks. When it returns an error no rank has the version, the
 // earlier ones are as they were, and the program may go on and call it again.
 // Only after an error of the communicator may the version be complete or not.
@@ -36,8 +36,8 @@ const NoIteration = container.NoIteration
 // the version is being written. What becomes of that the next call that waits
 // says: see AsyncError.
 func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error {
-	if freq < 1 && !cp.disabled() {
-		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 1", cp.name, ErrArgument, freq)
+	if freq < 0 && !cp.disabled() {
+		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 0", cp.name, ErrArgument, freq)
 	}
 	return cp.call("UpdateAndWrite", func() error {
 		at, err := cp.meet.arrive(ctx, "UpdateAndWrite")
@@ -45,9 +45,13 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			return err
 		}
 		cp.acc.done(int64(iter))
-		wanted := cp.meet.wants(at)
-		if !wanted && iter%freq != 0 {
+		due, err := cp.pace.due(ctx, iter, freq)
+		wanted := err == nil && cp.meet.wants(at)
+		if !due && !wanted {
 			cp.line.nextStage()
+			if err != nil {
+				return err
+			}
 			cp.up.recordBetween(ctx)
 			if cp.opt.Debug >= 4 {
 				cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
@@ -58,13 +62,15 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
 				cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
 		}
-		return cp.out.writeAt(ctx, at, wanted, int64(iter))
+		err = cp.out.writeAt(ctx, at, wanted, int64(iter))
+		cp.pace.ended(err)
+		return err
 	})
 }
 
 // writeAt writes a version, which is what a meeting demands or is due.
 func (wr *writing) writeAt(ctx context.Context, at *demand.Meeting, wanted bool, iteration int64) error {
-	defer wr.meet.pace.wrote()
+	defer wr.meet.tempo.wrote()
 	write := func(ctx context.Context) error { return wr.write(ctx, iteration) }
 	if wanted {
 		return wr.meet.save(ctx, at, write)
@@ -98,12 +104,16 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
+	if err == nil {
+		err = wr.pace.begins(ctx)
+	}
 	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
 		err = carriedStart{wr.start}.openFiles(ctx)
 	}
 	switch {
 	case err != nil:
 	case wr.skips(iteration):
+		wr.pace.skipped()
 		wr.up.startMaintenance()
 	case wr.writer != nil:
 		err = wr.launch(ctx, wr.nextHeader(iteration))
@@ -246,6 +256,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	}
 	wr.acc.stats.Phases.add(f.phases)
 	wr.acc.reportVersion(f, err)
+	wr.pace.settled(f, err)
 	return err
 }
 

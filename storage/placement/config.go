@@ -21,6 +21,9 @@ type Config struct {
 	Home   storage.Driver
 	Dir    string         // of the checkpoint at home: names the place on the nodes
 	Policy storage.Policy // no level below the home: there are no nodes
+	// Due, if there is one, says on all ranks alike what a version is to have in place of what the periods say; none:
+	// as they say. It is called by any goroutine.
+	Due func(version uint64) storage.Levels
 	// Carried, if it is not empty, is the identity of the store at home, known from before: no file is
 	// read or written, and all that there is is what is in memory.
 	Carried string

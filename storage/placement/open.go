@@ -28,7 +28,7 @@ import (
 // started or noted then.
 func Open(ctx context.Context, c Config) (*Placement, error) {
 	complete(&c)
-	p := &Placement{config: c, planner: &planner{policy: c.Policy}, schemes: make(schemes)}
+	p := &Placement{config: c, planner: &planner{policy: c.Policy, instead: c.Due}, schemes: make(schemes)}
 	if !c.Policy.BelowHome() {
 		p.nodes, p.manifest = &nodes{me: c.Comm.Rank()}, manifest.NewWriter(manifest.Manifest{}, true)
 		p.know(c.Dir)

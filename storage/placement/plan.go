@@ -9,6 +9,8 @@ import (
 // planner says how the next version is to be kept, and knows what the last ones have missed.
 type planner struct {
 	policy storage.Policy
+	// instead is Config.Due.
+	instead func(version uint64) storage.Levels
 
 	mu sync.Mutex
 	// owed are levels that the last version which should have reached them has
@@ -25,11 +27,21 @@ type planner struct {
 func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	plan := p.policy.Plan(version)
+	plan := p.due(version)
 	if p.owed == 0 || p.waits(plan) {
 		return plan
 	}
 	return plan.With(p.owed).Staged()
+}
+
+// due is what a version is to have, but for what is owed.
+func (p *planner) due(version uint64) storage.Levels {
+	if p.instead != nil {
+		if levels := p.instead(version); levels != 0 {
+			return levels.Staged()
+		}
+	}
+	return p.policy.Plan(version)
 }
 
 // waits reports whether what is owed is for a later version than one for which so much is due.
@@ -46,7 +58,7 @@ func (p *planner) skipNumbers(from, to uint64) {
 func (p *planner) settled(version uint64, missed storage.Levels, failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waits(p.policy.Plan(version)) {
+	if p.waits(p.due(version)) {
 		missed, failed = missed.With(p.owed), false
 	}
 	p.owed, p.failed = missed, failed

@@ -7,9 +7,9 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// pace is how fast the program comes to its calls, and what a version takes, on this rank: what
+// tempo is how fast the program comes to its calls, and what a version takes, on this rank: what
 // the end of the job needs. One goroutine measures, any may ask.
-type pace struct {
+type tempo struct {
 	began time.Time // times below count from here, in ns
 	calls int       // in the present window
 
@@ -25,10 +25,10 @@ type pace struct {
 // window is how many calls one has: of the two last ones the longest step counts.
 const window = 256
 
-func newPace() *pace { return &pace{began: time.Now()} }
+func newTempo() *tempo { return &tempo{began: time.Now()} }
 
 // arrived notes a call, and reports whether it has ended the longest step so far.
-func (p *pace) arrived() (longest bool) {
+func (p *tempo) arrived() (longest bool) {
 	now := int64(time.Since(p.began))
 	if last := p.last.Load(); last > 0 {
 		step := now - last
@@ -47,23 +47,23 @@ func (p *pace) arrived() (longest bool) {
 }
 
 // wrote notes that a call has written something: the next step begins now.
-func (p *pace) wrote() { p.last.Store(int64(time.Since(p.began))) }
+func (p *tempo) wrote() { p.last.Store(int64(time.Since(p.began))) }
 
 // stored notes what a version has cost. One that took longer than usual counts for a while.
-func (p *pace) stored(cost, skew time.Duration) {
+func (p *tempo) stored(cost, skew time.Duration) {
 	late(&p.cost, cost)
 	late(&p.skew, skew)
 }
 
 // cameHome notes how long a version that was stored took to the parallel file system.
-func (p *pace) cameHome(after time.Duration) { late(&p.home, after) }
+func (p *tempo) cameHome(after time.Duration) { late(&p.home, after) }
 
 func late(at *atomic.Int64, d time.Duration) {
 	at.Store(max(int64(d), at.Load()*9/10))
 }
 
 // step is the longest one of late, or the present one if that is longer.
-func (p *pace) step() time.Duration {
+func (p *tempo) step() time.Duration {
 	d := max(p.longest.Load(), p.before.Load())
 	if last := p.last.Load(); last > 0 {
 		d = max(d, int64(time.Since(p.began))-last)
@@ -83,7 +83,7 @@ const (
 )
 
 // needs of an end now; bytes are those of the values, and leveled that they go home from the nodes.
-func (p *pace) needs(bytes int64, leveled bool) needs {
+func (p *tempo) needs(bytes int64, leveled bool) needs {
 	guess := guessedStart + time.Duration(float64(bytes)/guessedRate*float64(time.Second))
 	n := needs{step: p.step(), skew: time.Duration(p.skew.Load()), cost: time.Duration(p.cost.Load())}
 	if n.cost == 0 {
@@ -102,10 +102,10 @@ func (m *meetings) measured(f *flight, err error) {
 	if err != nil {
 		return
 	}
-	m.pace.stored(f.phases.Update+f.phases.Copy+f.phases.Write, f.phases.Settle)
+	m.tempo.stored(f.phases.Update+f.phases.Copy+f.phases.Write, f.phases.Settle)
 	m.reg.bytes.Store(f.done.FileBytes)
 	if m.root() && f.header.Flush {
-		m.pace.sent.Store(&sent{f.id(), time.Now()})
+		m.tempo.sent.Store(&sent{f.id(), time.Now()})
 	}
 	if m.root() {
 		m.warnOfGrace()
@@ -119,7 +119,7 @@ type sent struct {
 }
 
 // flushed is called in the background.
-func (p *pace) flushed(id storage.ID) {
+func (p *tempo) flushed(id storage.ID) {
 	if s := p.sent.Load(); s != nil && s.id == id {
 		p.cameHome(time.Since(s.at))
 	}
