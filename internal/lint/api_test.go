@@ -66,8 +66,6 @@ func TestAPIListing(t *testing.T) {
 var forThisModule = []string{
 	"aft/afttest: func (*Cluster).Ask(d internal/demand.Demand)",
 	"aft/comm/driver: type Meeter interface{Point() *internal/demand.Point}",
-	"aft/comm: func (*Comm).Lane(key string) (point *internal/demand.Point, lane string)",
-	"aft/comm: func (*Session).Point() *internal/demand.Point",
 }
 
 // TestNoInternalTypesInTheAPI: nobody else could write their names.
