@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -236,6 +237,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern().MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
+		if IsTrash(d.Name()) && s.putBack(d.Name()) {
+			continue
+		}
 		if IsTrash(d.Name()) || isTemporary(d.Name()) {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
@@ -312,5 +316,10 @@ func isHiddenPart(name string) bool {
 
 // isTemporary recognises what vfs.WriteFile and discardLock make.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") && (strings.HasPrefix(name, "."+LatestName+".") || strings.HasPrefix(name, "."+storage.ManifestName+".") || strings.HasPrefix(name, "."+RecordPrefix) || strings.HasPrefix(name, LockName+"-"))
+	if !strings.HasSuffix(name, ".tmp") {
+		return false
+	}
+	hidden := []string{LatestName + ".", storage.ManifestName + ".", storage.WayBackName + ".", RecordPrefix, milestonePrefix, keepPrefix}
+	return strings.HasPrefix(name, LockName+"-") ||
+		slices.ContainsFunc(hidden, func(prefix string) bool { return strings.HasPrefix(name, "."+prefix) })
 }
