@@ -55,13 +55,14 @@ type starting struct {
 
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
+	reads      bool // what is stored is to be gone on from: it is RestartIfNeeded that begins
 }
 
 // begin starts the attempt: rank 0 takes the lock and looks at what is stored,
 // the newest usable version is restored if that is wanted, and the ranks agree
 // on lineage, attempt and the next number.
 func (st *starting) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
-	st.line.attempt.started = time.Now()
+	st.line.attempt.started, st.reads = time.Now(), read
 	begun := false
 	defer func() {
 		if !begun { // also when a value's own code panics
@@ -110,7 +111,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	if read {
 		if restored, err = st.restore(ctx, found); err != nil {
-			return nil, err
+			return nil, st.cannotGoBack(ctx, found, err)
 		}
 	}
 	if restored == nil {
@@ -208,6 +209,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		return err
 	}
 	st.line.attempt.anew = draw.Anew
+	st.follow(found, restored)
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
@@ -253,6 +255,9 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 			st.tellIncomplete(v, newest)
 		}
 	}
+	if err := st.take(ctx, found); err != nil {
+		return err
+	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
 		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Kept(v.ID).Volatile {
@@ -271,6 +276,9 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 			kept.Oldest = max(kept.Oldest, v.header.Oldest)
 			st.line.stored.Add(kept, v.header)
 		}
+		if v.passed {
+			st.line.stored.PassOver(v.ID)
+		}
 	}
 	return nil
 }
@@ -283,7 +291,7 @@ func (st *starting) tellIncomplete(v sighting, newest uint64) {
 	case v.status == catalog.Interrupted:
 		st.log.Info("incomplete version of an interrupted write is not used", "version", v.ID.Version)
 	case v.elsewhere:
-		st.log.Info("incomplete version of another stage is not used", "version", v.ID.Version)
+		st.log.Info("incomplete version of another stage or branch is not used", "version", v.ID.Version)
 	case v.ID.Version < newest:
 		st.log.Info("incomplete version is not used, a newer one is complete", "version", v.ID.Version)
 	case v.status == catalog.Lost:

@@ -36,6 +36,7 @@ type lineage struct {
 	stored  catalog.Versions       // that rank 0 decides about: the job's lock keeps this true
 	flight  atomic.Pointer[flight] // the asynchronous write that is not settled
 	redo    redo
+	branch  branching // of the outermost one, after a way back
 }
 
 // nextStage is called by every UpdateAndWrite and Write, whether it captures

@@ -164,7 +164,7 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 	if wr.opt.Sync != SyncFull {
 		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
 	}
-	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
+	h.Fields = storage.WithBranch(storage.WithOrigin(h.Fields, wr.line.attempt.origin), wr.line.branch.ID)
 	storage.SetPlanned(&h, wr.placement.Plan(h.Version))
 	wr.line.noteSettled(&h)
 	wr.nextDelta(&h)

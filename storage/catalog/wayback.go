@@ -16,16 +16,16 @@ import (
 
 // WayBack is what a restart goes by after a way back was taken.
 type WayBack struct {
-	storage.BranchID
-	To    storage.ID
-	Above uint64 // as storage.WayBack.Above has it
+	Branch storage.BranchID
+	To     storage.ID
+	Above  uint64 // as storage.WayBack.Above has it
 
 	attempts map[container.AttemptID]storage.BranchID // as far as they are known
 }
 
 // NewWayBack is that of a note, with what headers and records say of the branches of attempts.
 func NewWayBack(note *storage.WayBack, complete []Candidate, runs []storage.Record) WayBack {
-	w := WayBack{BranchID: note.Branch, To: note.Target(), Above: note.Above, attempts: make(map[container.AttemptID]storage.BranchID)}
+	w := WayBack{Branch: note.Branch, To: note.Target(), Above: note.Above, attempts: make(map[container.AttemptID]storage.BranchID)}
 	for _, r := range runs {
 		if attempt, ok := storage.ParseAttempt(r.Attempt); ok {
 			w.attempts[attempt] = r.Branch
@@ -46,7 +46,7 @@ func (w WayBack) Has(id storage.ID) bool {
 	if !known {
 		return w.Above > 0 && id.Version > w.Above
 	}
-	return branch == w.BranchID
+	return branch == w.Branch
 }
 
 // Follows reports whether a version may be gone on from: it is of the branch, or where that begins.
@@ -71,7 +71,7 @@ func (w WayBack) InEffect(complete []Candidate, t Told, anew *storage.Record) bo
 		slices.ContainsFunc(t.Claims, func(one Claim) bool { return since(one.ID) }) {
 		return false
 	}
-	return anew == nil || lastOf(t.Runs, func(r storage.Record) bool { return r.Branch == w.BranchID }) >
+	return anew == nil || lastOf(t.Runs, func(r storage.Record) bool { return r.Branch == w.Branch }) >
 		lastOf(t.Runs, func(r storage.Record) bool { return r.Attempt == anew.Attempt })
 }
 
@@ -153,6 +153,49 @@ func (c Choice) String() string {
 		return c.ID.String()
 	}
 	return fmt.Sprintf("%v (%s)", c.ID, strings.Join(about, ", "))
+}
+
+// GoesOnFrom is the version that would be gone on from, of complete ones newest first, if nothing
+// of it is damaged; zero: there is none. back is the way back that is in effect; nil: none is.
+func GoesOnFrom(complete []Candidate, t Told, back *WayBack) Candidate {
+	complete = slices.Clone(complete)
+	var own *container.LineageID
+	if back != nil {
+		complete, t.Claims = back.Keep(complete, t.Claims)
+	} else {
+		own = Anew(t, complete)
+	}
+	same, _, _ := NewestLineage(complete, nil, t, own)
+	ordered, _ := OthersLast(t.Origins(complete), same, GoneOnFrom(t.Runs, ids(complete)))
+	if len(ordered) == 0 {
+		return Candidate{}
+	}
+	return ordered[0]
+}
+
+func ids(list []Candidate) (all []storage.ID) {
+	for _, c := range list {
+		all = append(all, c.ID)
+	}
+	return all
+}
+
+// ChoicesOf are those among complete versions, newest first, and incomplete ones. back is as in GoesOnFrom.
+func ChoicesOf(complete []Candidate, partial []storage.ID, t Told, marks []storage.Mark, back *WayBack) (all []Choice) {
+	head := GoesOnFrom(complete, t, back)
+	line := t.Origins(complete).Line(head.ID)
+	for _, c := range complete {
+		one := Choice{ID: c.ID, Complete: true, Iteration: container.NoIteration, Labels: Labels(marks, c.ID)}
+		if c.Known {
+			one.Iteration = c.Iteration
+		}
+		one.Other = !head.ID.IsZero() && (line.LeavesOut(c.ID) || ofAnotherLineage(c, head))
+		all = append(all, one)
+	}
+	for _, id := range partial {
+		all = append(all, Choice{ID: id, Iteration: container.NoIteration, Labels: Labels(marks, id)})
+	}
+	return all
 }
 
 // ErrTarget is matched by errors of Resolve.
