@@ -23,7 +23,8 @@ type writing struct {
 
 	deltas  deltas
 	staging *async.Staging
-	skipped bool // a write that could never be restored was skipped and logged
+	labels  []string // of the milestone that the next version is to be
+	skipped bool     // a write that could never be restored was skipped and logged
 }
 
 // flight is one version on its way from capture to settlement.
@@ -52,6 +53,7 @@ func (f *flight) id() storage.ID {
 type part struct {
 	storage.Written
 	sections []container.Section
+	labels   []string // of the milestone that it is to be
 }
 
 // check is a value that must not change while it is written.
@@ -117,7 +119,7 @@ func (f *flight) unchanged(wr *writing, w storage.Written) error {
 // of one rank before it returns, it returns; otherwise the ranks find out
 // together when they join.
 func (wr *writing) launch(ctx context.Context, h container.Header) error {
-	f := &flight{header: h, before: wr.line.point}
+	f := wr.newFlight(&flight{header: h, before: wr.line.point})
 	f.captured = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return err
@@ -253,8 +255,8 @@ func (wr *writing) join(ctx context.Context) (failed, err error) {
 	}
 	wr.line.flight.Store(nil)
 	err = wr.settleFlight(ctx, f)
-	if err == nil {
-		return nil, nil
+	if stays := wr.landMilestone(ctx, f, err); err == nil {
+		return stays, nil
 	}
 	distrust(wr.core, err)
 	f.before.calls += wr.line.point.calls
@@ -337,9 +339,22 @@ func (wr *writing) drain() error {
 	wr.acc.stats.VersionsWritten++
 	wr.acc.stats.BytesWritten += f.done.FileBytes
 	wr.acc.stats.Phases.add(f.phases)
-	if !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil {
+	return wr.endAlone(ctx, f)
+}
+
+// endAlone tells of a version that is complete, as rank 0 sees, without the other ranks.
+func (wr *writing) endAlone(ctx context.Context, f *flight) error {
+	known := !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil
+	if known {
 		wr.up.published(ctx, f.header, 0)
 	}
+	if len(f.done.labels) == 0 {
+		return nil
+	}
+	if known {
+		return wr.up.mark(ctx, f.id(), f.done.labels)
+	}
+	wr.rootLog.Warn("a version is no milestone, as nobody has waited for it: call Wait before Close", "version", f.header.Version)
 	return nil
 }
 

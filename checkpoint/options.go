@@ -24,6 +24,7 @@ type options struct {
 	// beforeMemory is placement.Config.BeforeMemory.
 	beforeMemory func(operation string, key storage.ObjectKey) error
 	lock         filestore.LockConfig
+	milestones   *int // WithMilestones; nil: all stay
 	chunkSize    int
 	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
@@ -177,5 +178,5 @@ func newOptions(opts []Option) (options, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	return o, cmp.Or(o.modeErr, o.validate())
+	return o, cmp.Or(o.modeErr, o.validate(), o.validateMilestones())
 }

@@ -50,7 +50,9 @@ type survey struct {
 	abandoned []catalog.Candidate
 	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
 	damaged   []storage.ID         // versions that earlier runs have set aside
-	told      catalog.Told
+	// milestones are those among the candidates' that no restart takes by itself.
+	milestones []storage.ID
+	told       catalog.Told
 	// Back is the branch that a way back has begun, if that decides what is gone on from; nil: none does.
 	Back    *branching
 	back    *goingBack       // the same, and more
@@ -157,6 +159,9 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	s.Lost = cmp.Or(l.missing(told, state, newestOf(complete[unknown:])), l.parentAway(s.versions))
 	if s.Lost == "" && len(s.Candidates)+len(s.abandoned) == 0 && !s.Own {
 		s.Lost = l.nestedAway()
+	}
+	if err := l.withoutOldMilestones(&s); err != nil {
+		return survey{}, err
 	}
 	s.Used, s.unseen = s.Highest, l.placement.Absence().Doubt()
 	if !l.hasSeen(state) {
@@ -314,6 +319,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		if found.Unannounced != "" {
 			why += "; " + found.Unannounced
 		}
+		why += found.orMilestones()
 		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of others, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
 			ErrNoUsableVersion, why, found.Older)
 	}
@@ -332,8 +338,8 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		return nil, fmt.Errorf("%w: there are %d complete versions of this stage in %s and each is damaged; to do the stage again from its beginning remove that directory: %w",
 			ErrNoUsableVersion, len(causes), st.dir(), errors.Join(causes...))
 	}
-	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
-		ErrNoUsableVersion, len(causes), st.dir(), found.Older, errors.Join(causes...))
+	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged%s; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
+		ErrNoUsableVersion, len(causes), st.dir(), found.orMilestones(), found.Older, errors.Join(causes...))
 }
 
 // belongsTogether returns an error if all newer candidates are damaged and nobody knows

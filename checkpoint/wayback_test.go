@@ -24,6 +24,9 @@ import (
 type countingJob struct {
 	dir  string
 	opts []Option
+	freq int // 0: 1
+	// before is called before the checkpoint of each iteration; nil: nothing is.
+	before func(cp *Checkpoint, iter int) error
 }
 
 // start runs a job that does some iterations more, with a version of each, and returns the iteration
@@ -43,12 +46,20 @@ func (j countingJob) start(t testing.TB, more int, opts ...Option) (from int, er
 	require.Equal(t, iter*(iter-1)/2, sum, "the values are those of another iteration")
 	from = iter
 	for ; iter < from+more; iter++ {
+		if err := cp.Wait(t.Context()); err != nil {
+			return from, err
+		}
 		sum += iter
-		if err := cp.UpdateAndWrite(t.Context(), iter, 1); err != nil {
+		if j.before != nil {
+			if err := j.before(cp, iter); err != nil {
+				return from, err
+			}
+		}
+		if err := cp.UpdateAndWrite(t.Context(), iter, max(j.freq, 1)); err != nil {
 			return from, err
 		}
 	}
-	return from, nil
+	return from, cp.Wait(t.Context())
 }
 
 func (j countingJob) startsAt(t *testing.T, want, more int, opts ...Option) {
@@ -100,7 +111,7 @@ func (j countingJob) damage(t *testing.T, number uint64) {
 
 // A script that is started ten times with one way back goes back once.
 func TestWayBackIsTakenOnce(t *testing.T) {
-	j := countingJob{t.TempDir(), []Option{WithKeep(4)}}
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(4)}}
 	j.startsAt(t, 0, 5)
 	at := 2 // version 2 is of iteration 1
 	for range 10 {
@@ -213,7 +224,7 @@ func TestWaysBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := countingJob{t.TempDir(), []Option{WithKeep(3)}}
+			j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(3)}}
 			j.startsAt(t, 0, 5)
 			require.Equal(t, []uint64{3, 4, 5}, j.numbers(t))
 			steps(t, j)
@@ -223,7 +234,7 @@ func TestWaysBack(t *testing.T) {
 
 // What is passed over stays until the branch has as many versions as are kept.
 func TestWhatIsPassedOverStaysForAWhile(t *testing.T) {
-	j := countingJob{t.TempDir(), []Option{WithKeep(3)}}
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(3)}}
 	j.startsAt(t, 0, 5)
 	j.startsAt(t, 3, 2, WithRestartFrom("3"))
 	require.Equal(t, []uint64{3, 4, 5, 6, 7}, j.numbers(t))
@@ -239,7 +250,7 @@ func TestWhatIsPassedOverStaysForAWhile(t *testing.T) {
 // The note of craft restore is taken by the next start, and the variable that was taken
 // before does not count against it.
 func TestWayBackByNote(t *testing.T) {
-	j := countingJob{t.TempDir(), []Option{WithKeep(9)}}
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(9)}}
 	j.startsAt(t, 0, 5)
 	j.startsAt(t, 3, 2, WithRestartFrom("3")) // 6, 7
 	leave := func(to storage.ID) {
@@ -275,7 +286,7 @@ func TestWayBackSettings(t *testing.T) {
 // All ranks must have been told the same.
 func TestWayBackIsTheSameOnAllRanks(t *testing.T) {
 	dir := t.TempDir()
-	j := countingJob{dir, nil}
+	j := countingJob{dir: dir}
 	j.startsAt(t, 0, 2)
 	err := afttest.Run(t.Context(), 2, func(ctx context.Context, c *comm.Comm) error {
 		p := newProgram(t, c, false, WithPath(t.TempDir()), WithRestartFrom(fmt.Sprint(1+c.Rank())))

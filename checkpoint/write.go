@@ -41,7 +41,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 	}
 	return cp.call("UpdateAndWrite", func() error {
 		cp.acc.done(int64(iter))
-		if iter%freq != 0 {
+		if iter%freq != 0 && len(cp.out.labels) == 0 {
 			cp.line.nextStage()
 			cp.up.recordBetween(ctx)
 			if cp.opt.Debug >= 4 {
@@ -77,7 +77,7 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 			return fmt.Errorf("first write of checkpoint %q: %w", wr.name, err)
 		}
 	}
-	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
+	if next := wr.nextNumber(); err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
 		err = carriedStart{wr.start}.openFiles(ctx)
 	}
 	switch {
@@ -132,7 +132,7 @@ func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error 
 // writeNow writes a version in the calling goroutine, and tells how many others it has
 // deleted.
 func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
-	f := &flight{header: h, before: wr.line.point}
+	f := wr.newFlight(&flight{header: h, before: wr.line.point})
 	f.err = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return 0, err
@@ -149,12 +149,13 @@ func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed in
 	if err == nil {
 		wr.line.point = point{ID: f.id()}
 	}
+	err = errors.Join(err, wr.landMilestone(ctx, f, err))
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
 
 // nextHeader is that of the next version, whose number is consumed also if it fails.
 func (wr *writing) nextHeader(iteration int64) container.Header {
-	wr.line.attempt.last++
+	wr.line.attempt.last = wr.nextNumber()
 	h := container.Header{
 		Name: wr.name, Lineage: wr.line.attempt.lineage, Attempt: wr.line.attempt.id,
 		Version: wr.line.attempt.last, Iteration: iteration,
