@@ -1,8 +1,8 @@
 // Command craft runs programs as jobs of ranks that survive failures, and looks
 // into checkpoint directories: which versions there are, what is in them, and
 // whether every byte is what was written. It changes nothing there, except that
-// craft unlock removes a lock, and craft node clean what deleted checkpoints have
-// left on a node.
+// craft restore leaves a note for the next start, craft keep and unkeep set marks, craft unlock
+// removes a lock, and craft node clean what deleted checkpoints have left on a node.
 //
 // docs/cli.md describes its commands, their JSON and the exit codes.
 package main

@@ -115,6 +115,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
   craft ls                      what is below $CRAFT_CP_PATH, or here
   craft show cp/lanczos         what the newest complete version holds
   craft verify cp/lanczos       read every byte and check it
+  craft restore cp/lanczos --version 12   the next start goes back to that
   craft node ls                 what checkpoints have on this node
   craft plan replica -p 1536    what data in the memory of ranks survives`,
 		Args:          commandsOnly("", topCommands),
@@ -128,11 +129,11 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.restoreCommand(), p.keepCommand(), p.unkeepCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 
-const topCommands = "run, ls, show, verify, report, unlock, node and plan"
+const topCommands = "run, ls, show, verify, report, restore, keep, unkeep, unlock, node and plan"
 
 // commandsOnly refuses what is no command of one that does nothing itself.
 func commandsOnly(prefix, there string) cobra.PositionalArgs {

@@ -18,6 +18,18 @@ import (
 type reported struct {
 	Path osstring.String  `json:"path"`
 	Runs []storage.Record `json:"runs"` // by checkpoint, oldest first
+	// Milestones are the versions that are kept for their labels, by checkpoint, oldest first.
+	Milestones []reportedMark `json:"milestones"`
+}
+
+// reportedMark is a label of a version.
+type reportedMark struct {
+	Checkpoint string     `json:"checkpoint"`
+	Version    uint64     `json:"version"`
+	Directory  string     `json:"directory"`
+	Label      string     `json:"label"`
+	ByHand     bool       `json:"by_hand"` // by craft keep
+	Created    *time.Time `json:"created"`
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -39,15 +51,20 @@ processor) in the time of the run; and rank 0's phases. A run without an end goe
 }
 
 func (p *program) report(_ context.Context, where *location) (seen overview, err error) {
-	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}}
+	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}, Milestones: []reportedMark{}}
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.Store.Dir())
 		if err != nil {
 			seen.problems = append(seen.problems, err)
 		}
 		r.Runs = append(r.Runs, records...)
+		for _, m := range c.Marks {
+			r.Milestones = append(r.Milestones, reportedMark{
+				Checkpoint: c.Name, Version: m.ID.Version, Directory: m.ID.String(), Label: labelText(m), ByHand: m.ByHand, Created: documentTime(m.Created),
+			})
+		}
 	}
-	seen.document, seen.empty = r, len(r.Runs) == 0
+	seen.document, seen.empty = r, len(r.Runs)+len(r.Milestones) == 0
 	return seen, nil
 }
 
@@ -72,7 +89,24 @@ func (r reported) print(s *screen) {
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
-	s.show(t, s.width)
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
+	}
+	r.printMilestones(s)
+}
+
+func (r reported) printMilestones(s *screen) {
+	t := newTable(left("CHECKPOINT"), left("MILESTONE"), right("VERSION"), left("BY"), left("SINCE"))
+	for _, m := range r.Milestones {
+		by := "the program"
+		if m.ByHand {
+			by = "craft keep"
+		}
+		t.add(m.Checkpoint, m.Label, strconv.FormatUint(m.Version, 10), by, s.moment(m.Created))
+	}
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
+	}
 }
 
 func duration(seconds float64) string {
