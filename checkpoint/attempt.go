@@ -111,7 +111,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	if read {
 		if restored, err = st.restore(ctx, found); err != nil {
-			return nil, st.cannotGoBack(ctx, found, err)
+			return nil, returning{st, found}.failed(err)
 		}
 	}
 	if restored == nil {
@@ -209,7 +209,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		return err
 	}
 	st.line.attempt.anew = draw.Anew
-	st.follow(found, restored)
+	returning{st, found}.follow(restored)
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
@@ -255,7 +255,7 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 			st.tellIncomplete(v, newest)
 		}
 	}
-	if err := st.take(ctx, found); err != nil {
+	if err := (returning{st, found}).take(ctx); err != nil {
 		return err
 	}
 	known := make(map[storage.ID]bool)

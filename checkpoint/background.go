@@ -352,7 +352,7 @@ func (wr *writing) endAlone(ctx context.Context, f *flight) error {
 		return nil
 	}
 	if known {
-		return wr.up.mark(ctx, f.id(), f.done.labels)
+		return marks{wr.up}.set(ctx, f.id(), f.done.labels)
 	}
 	wr.rootLog.Warn("a version is no milestone, as nobody has waited for it: call Wait before Close", "version", f.header.Version)
 	return nil

@@ -12,6 +12,8 @@ import (
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/placement"
 )
 
 // A milestone is a version that stays, with a label, until somebody takes that back: it is whole
@@ -61,7 +63,7 @@ func (cp *Checkpoint) Milestone(label string) error {
 func (wr *writing) nextNumber() uint64 {
 	next := wr.line.attempt.last + 1
 	if len(wr.labels) > 0 && wr.placement != nil {
-		wr.placement.Demand(next)
+		placement.Demand(wr.placement, next)
 	}
 	return next
 }
@@ -84,7 +86,7 @@ func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) e
 	}
 	err := wr.comeHome(ctx, f.id())
 	if err == nil && wr.root() {
-		if err = wr.up.mark(ctx, f.id(), f.done.labels); err == nil {
+		if err = (marks{wr.up}).set(ctx, f.id(), f.done.labels); err == nil {
 			wr.up.prune(context.WithoutCancel(ctx)) // an older one may be one too many now
 		}
 	}
@@ -128,14 +130,17 @@ func (wr *writing) comeHome(ctx context.Context, id storage.ID) error {
 	return nil
 }
 
-// mark sets the marks of a version on rank 0. Where there is no room, what need not be kept goes.
-func (u *upkeep) mark(ctx context.Context, id storage.ID, labels []string) error {
+// marks are those of a checkpoint, on rank 0.
+type marks struct{ up *upkeep }
+
+// set sets the marks of a version. Where there is no room, what need not be kept goes.
+func (k marks) set(ctx context.Context, id storage.ID, labels []string) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, label := range labels {
 		m := storage.Mark{ID: id, Label: label, Created: time.Now().UTC().Truncate(time.Millisecond)}
-		err := u.home.SetMark(ctx, m)
-		if vfs.IsFull(err) && u.line.outermost().up.makeRoom(ctx) > 0 {
-			err = u.home.SetMark(ctx, m)
+		err := filestore.MarksOf(k.up.home).Set(m)
+		if vfs.IsFull(err) && k.up.line.outermost().up.makeRoom(ctx) > 0 {
+			err = filestore.MarksOf(k.up.home).Set(m)
 		}
 		if err != nil {
 			return fmt.Errorf("mark with label %q: %w", label, err)
@@ -144,13 +149,14 @@ func (u *upkeep) mark(ctx context.Context, id storage.ID, labels []string) error
 	return nil
 }
 
-// readMarks finds out which versions are marked, before it is decided which need not be kept, and takes
+// read finds out which versions are marked, before it is decided which need not be kept, and takes
 // back what is more than WithMilestones. It reports whether that is known.
-func (u *upkeep) readMarks(ctx context.Context) bool {
+func (k marks) read() bool {
+	u := k.up
 	if u.line.parent != nil || u.light { // nothing is, or nothing is in files
 		return true
 	}
-	marks, err := u.home.Marked()
+	all, err := filestore.MarksOf(u.home).Named()
 	if err != nil {
 		u.log.Warn("no old version is deleted: it cannot be read which ones are marked to be kept", "path", u.dir(), "error", err)
 		return false
@@ -159,34 +165,34 @@ func (u *upkeep) readMarks(ctx context.Context) bool {
 	if u.opt.milestones != nil {
 		limit = *u.opt.milestones
 	}
-	for _, m := range catalog.Stale(marks, limit) {
-		if err := u.takeBack(ctx, m); err != nil {
+	for _, m := range catalog.Stale(all, limit) {
+		if err := k.takeBack(m); err != nil {
 			u.log.Warn("an old milestone is not taken back", "version", m.ID.Version, "error", err)
 			continue
 		}
-		marks = slices.DeleteFunc(marks, func(o storage.Mark) bool { return o == m })
+		all = slices.DeleteFunc(all, func(o storage.Mark) bool { return o == m })
 	}
-	u.line.stored.SetMarks(marks)
+	u.line.stored.SetMarks(all)
 	return true
 }
 
 // takeBack removes the program's marks of a version.
-func (u *upkeep) takeBack(ctx context.Context, old storage.Mark) error {
-	all, err := u.home.Marks(ctx)
+func (k marks) takeBack(old storage.Mark) error {
+	all, err := filestore.MarksOf(k.up.home).List()
 	for _, m := range all {
 		if err == nil && m.ID == old.ID && !m.ByHand {
-			err = u.home.RemoveMark(ctx, m)
+			err = filestore.MarksOf(k.up.home).Remove(m)
 		}
 	}
 	return err
 }
 
-// isKept reports that a version was not removed because somebody has marked it meanwhile.
-func (u *upkeep) isKept(id storage.ID, err error) bool {
+// keep reports that a version was not removed because somebody has marked it meanwhile.
+func (k marks) keep(id storage.ID, err error) bool {
 	if !errors.Is(err, storage.ErrKept) {
 		return false
 	}
-	u.log.Info("an old version stays: it was marked to be kept", "version", id.Version)
+	k.up.log.Info("an old version stays: it was marked to be kept", "version", id.Version)
 	return true
 }
 
@@ -195,7 +201,7 @@ func (l *looker) withoutOldMilestones(s *survey) error {
 	if l.line.parent != nil || l.light {
 		return nil
 	}
-	marks, err := l.home.Marked()
+	marked, err := filestore.MarksOf(l.home).Named()
 	if err != nil {
 		return err
 	}
@@ -204,7 +210,7 @@ func (l *looker) withoutOldMilestones(s *survey) error {
 		own = s.Back.To
 	}
 	all := s.Candidates
-	s.Candidates = catalog.WithoutOldMilestones(all, marks, own, s.Lost != "")
+	s.Candidates = catalog.WithoutOldMilestones(all, marked, own, s.Lost != "")
 	s.milestones = idsOf(all[len(s.Candidates):])
 	return nil
 }

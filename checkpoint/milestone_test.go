@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +29,7 @@ func milestonesAt(labels map[int]string) func(*Checkpoint, int) error {
 
 // labels are those of the versions, by number.
 func (j countingJob) labels(t *testing.T) map[uint64]string {
-	marks, err := filestore.Marks(vfs.OS(), filepath.Join(j.dir, "prog"))
+	marks, err := filestore.MarksOf(j.home(t)).List()
 	require.NoError(t, err)
 	all := make(map[uint64]string)
 	for _, m := range marks {
@@ -44,7 +43,7 @@ func (j countingJob) setMark(t *testing.T, number uint64, label string) {
 	require.NoError(t, err)
 	for _, id := range j.stored(t) {
 		if id.Version == number {
-			require.NoError(t, home.SetMark(t.Context(), storage.Mark{ID: id, Label: label, ByHand: true}))
+			require.NoError(t, filestore.MarksOf(home).Set(storage.Mark{ID: id, Label: label, ByHand: true}))
 			return
 		}
 	}
@@ -54,11 +53,11 @@ func (j countingJob) setMark(t *testing.T, number uint64, label string) {
 func (j countingJob) unmark(t *testing.T, number uint64) {
 	home, err := filestore.New(filestore.Config{Path: j.dir, Name: "prog"})
 	require.NoError(t, err)
-	marks, err := home.Marks(t.Context())
+	marks, err := filestore.MarksOf(home).List()
 	require.NoError(t, err)
 	for _, m := range marks {
 		if m.ID.Version == number {
-			require.NoError(t, home.RemoveMark(t.Context(), m))
+			require.NoError(t, filestore.MarksOf(home).Remove(m))
 		}
 	}
 }
@@ -171,7 +170,7 @@ func TestMilestonesWithDelta(t *testing.T) {
 			newest := cp.line.stored.Newest()
 			require.NotZero(t, newest.Header.Oldest)
 			refers = newest.Header.Oldest
-			return home.SetMark(t.Context(), storage.Mark{ID: newest.ID, Oldest: newest.Header.Oldest, Label: "kept", ByHand: true})
+			return filestore.MarksOf(home).Set(storage.Mark{ID: newest.ID, Oldest: newest.Header.Oldest, Label: "kept", ByHand: true})
 		case 8:
 			return cp.Milestone("whole, too")
 		}

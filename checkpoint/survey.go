@@ -115,7 +115,7 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if s.Highest = max(s.Highest, told.Highest); s.Highest > lastNumber {
 		return survey{}, fmt.Errorf("%s: a version has a number that no program reaches, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
-	if complete, err = l.goBack(ctx, &s, complete, &told); err != nil {
+	if complete, err = l.goBack(&s, complete, &told); err != nil {
 		return survey{}, err
 	}
 	if err := l.away(entries, s.newestWanted(complete)); err != nil {
@@ -290,7 +290,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
 			st.tellEnded(found, h)
-			st.tellBack(found, c)
+			returning{st, found}.tell(c)
 			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:

@@ -13,6 +13,7 @@ import (
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // A computation is taken back to one of its versions by CRAFT_RESTART_FROM, or by a note that
@@ -61,11 +62,11 @@ type goingBack struct {
 
 // goBack finds out whether a way back decides what is gone on from: back is nil if none does.
 // Then complete and told are what is left of them. pending is a note that this start does not go by.
-func (l *looker) goBack(ctx context.Context, s *survey, complete []catalog.Candidate, told *catalog.Told) ([]catalog.Candidate, error) {
+func (l *looker) goBack(s *survey, complete []catalog.Candidate, told *catalog.Told) ([]catalog.Candidate, error) {
 	if l.line.parent != nil {
 		return l.followParent(complete, told), nil
 	}
-	note, err := l.home.WayBack()
+	note, err := filestore.WayBackOf(l.home)
 	if !l.reads || !l.opt.ReadOnRestart { // what it leads to is not read
 		if err == nil && note != nil && note.Pending() {
 			s.given = note
@@ -75,7 +76,7 @@ func (l *looker) goBack(ctx context.Context, s *survey, complete []catalog.Candi
 	if err != nil {
 		return nil, err
 	}
-	back, err := l.wayBack(ctx, s, complete, *told, note)
+	back, err := l.wayBack(s, complete, *told, note)
 	if err != nil || back == nil {
 		return complete, err
 	}
@@ -84,7 +85,7 @@ func (l *looker) goBack(ctx context.Context, s *survey, complete []catalog.Candi
 	s.back, s.Back = back, &branching{ID: back.Branch, To: back.To, Initial: !slices.ContainsFunc(complete, func(c catalog.Candidate) bool { return back.Has(c.ID) })}
 	if len(complete) == 0 && !l.line.attempt.begun { // else there may be some in memory
 		return nil, fmt.Errorf("%w: %s: that version is not there any more, nor is any that was written since; there is: %s",
-			ErrNoUsableVersion, back.describe(), catalog.Choices(l.choices(ctx, s, back.had, *told, nil)))
+			ErrNoUsableVersion, back.describe(), catalog.Choices(l.choices(s, back.had, *told, nil)))
 	}
 	for i := range s.versions {
 		v := &s.versions[i]
@@ -96,7 +97,7 @@ func (l *looker) goBack(ctx context.Context, s *survey, complete []catalog.Candi
 
 // wayBack is the one that decides: that of CRAFT_RESTART_FROM if it was not taken before, or else
 // that of the note.
-func (l *looker) wayBack(ctx context.Context, s *survey, complete []catalog.Candidate, told catalog.Told, note *storage.WayBack) (*goingBack, error) {
+func (l *looker) wayBack(s *survey, complete []catalog.Candidate, told catalog.Told, note *storage.WayBack) (*goingBack, error) {
 	repairs, _ := l.comm.Session().Recovered()
 	var before *catalog.WayBack
 	if note != nil && (repairs == 0 || !note.Pending()) { // one that this job has not taken is for the next one
@@ -114,7 +115,7 @@ func (l *looker) wayBack(ctx context.Context, s *survey, complete []catalog.Cand
 			"value", l.opt.RestartFrom, "path", l.dir())
 		return goingOn(note, before), nil
 	}
-	to, err := catalog.Resolve(target, l.choices(ctx, s, complete, told, before))
+	to, err := catalog.Resolve(target, l.choices(s, complete, told, before))
 	if err != nil {
 		return nil, fmt.Errorf("%w: CRAFT_RESTART_FROM=%s: %w", ErrNoUsableVersion, l.opt.RestartFrom, err)
 	}
@@ -139,8 +140,8 @@ func goingOn(note *storage.WayBack, by *catalog.WayBack) *goingBack {
 }
 
 // choices are the versions that could be gone back to.
-func (l *looker) choices(ctx context.Context, s *survey, complete []catalog.Candidate, told catalog.Told, back *catalog.WayBack) []catalog.Choice {
-	marks, err := l.home.Marks(ctx)
+func (l *looker) choices(s *survey, complete []catalog.Candidate, told catalog.Told, back *catalog.WayBack) []catalog.Choice {
+	marks, err := filestore.MarksOf(l.home).List()
 	if err != nil {
 		l.log.Warn("the labels of the versions cannot be read", "path", l.dir(), "error", err)
 	}
@@ -206,9 +207,16 @@ func (l *lineage) ofBranch(r storage.Record) bool {
 	return top.ID.IsZero() || r.Branch == top.ID
 }
 
+// returning is a start that goes by a way back, or may.
+type returning struct {
+	st    *starting
+	found survey
+}
+
 // take lets the note say, before anything is passed over, that the way back was taken, and which
 // numbers are from before it.
-func (st *starting) take(ctx context.Context, found survey) error {
+func (r returning) take(ctx context.Context) error {
+	st, found := r.st, r.found
 	note := found.given
 	if b := found.back; b != nil && b.taking {
 		note = b.note
@@ -219,9 +227,9 @@ func (st *starting) take(ctx context.Context, found survey) error {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	note.Above, note.Taken = max(found.Used, 1), &now
-	err := st.home.SetWayBack(ctx, note)
+	err := filestore.SetWayBack(ctx, st.home, note)
 	if vfs.IsFull(err) && st.home.Spares().Drop() {
-		err = st.home.SetWayBack(ctx, note)
+		err = filestore.SetWayBack(ctx, st.home, note)
 	}
 	if err != nil {
 		return fmt.Errorf("the note about the way back cannot be written, so that nothing is passed over: %w", err)
@@ -230,7 +238,8 @@ func (st *starting) take(ctx context.Context, found survey) error {
 }
 
 // follow enters, on all ranks, the branch that an attempt is of, and on rank 0 what was passed over.
-func (st *starting) follow(found survey, restored *container.Header) {
+func (r returning) follow(restored *container.Header) {
+	st, found := r.st, r.found
 	st.line.branch = branching{}
 	switch {
 	case st.line.parent != nil:
@@ -242,9 +251,9 @@ func (st *starting) follow(found survey, restored *container.Header) {
 	}
 }
 
-// tellBack says what a way back means, when a version was restored because of it.
-func (st *starting) tellBack(found survey, c catalog.Candidate) {
-	b := found.back
+// tell says what a way back means, when a version was restored because of it.
+func (r returning) tell(c catalog.Candidate) {
+	st, found, b := r.st, r.found, r.found.back
 	switch {
 	case b == nil || !b.taking && !found.Back.Initial:
 		return
@@ -262,12 +271,13 @@ func (st *starting) tellBack(found survey, c catalog.Candidate) {
 		"version", c.ID.Version, "asked", b.note.Asked, "by", b.note.By, "branch", b.Branch.String(), "passed_over", named(over), "kept", st.opt.Keep)
 }
 
-// cannotGoBack explains why a restart that goes by a way back has failed.
-func (st *starting) cannotGoBack(ctx context.Context, found survey, err error) error {
+// failed explains why a restart that goes by a way back has failed.
+func (r returning) failed(err error) error {
+	st, found := r.st, r.found
 	if found.back == nil || !errors.Is(err, ErrNoUsableVersion) {
 		return err
 	}
 	l := &looker{core: st.core, line: st.line}
 	return fmt.Errorf("%w; %s, and no other version stands for that; there is: %s; to go back to one of these run craft restore %s --version N",
-		err, found.back.describe(), catalog.Choices(l.choices(ctx, &found, found.back.had, found.told, nil)), st.dir())
+		err, found.back.describe(), catalog.Choices(l.choices(&found, found.back.had, found.told, nil)), st.dir())
 }

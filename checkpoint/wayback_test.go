@@ -88,6 +88,12 @@ func (j countingJob) stored(t *testing.T) (all []storage.ID) {
 	return all
 }
 
+func (j countingJob) home(t *testing.T) *filestore.Store {
+	home, err := filestore.New(filestore.Config{Path: j.dir, Name: "prog"})
+	require.NoError(t, err)
+	return home
+}
+
 func (j countingJob) note(t *testing.T) *storage.WayBack {
 	note, err := filestore.WayBack(vfs.OS(), filepath.Join(j.dir, "prog"))
 	require.NoError(t, err)
@@ -257,7 +263,7 @@ func TestWayBackByNote(t *testing.T) {
 		home, err := filestore.New(filestore.Config{Path: j.dir, Name: "prog"})
 		require.NoError(t, err)
 		note := storage.NewWayBack(storage.BranchID{1, byte(to.Version)}, to, storage.Target{Version: to.Version}, "craft restore", j.note(t))
-		require.NoError(t, home.SetWayBack(t.Context(), note))
+		require.NoError(t, filestore.SetWayBack(t.Context(), home, note))
 	}
 	leave(j.stored(t)[1])
 	j.startsAt(t, 2, 1, WithRestartFrom("3")) // 8 of iteration 2

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -50,16 +49,4 @@ type Mark struct {
 // Keeps reports whether a version must stay because of the mark.
 func (m Mark) Keeps(id ID) bool {
 	return m.ID == id || m.Oldest != 0 && m.ID.Attempt == id.Attempt && id.Version >= m.Oldest && id.Version < m.ID.Version
-}
-
-// Marker is a place that keeps marks beside its versions, and does not remove what they keep
-// (ErrKept).
-type Marker interface {
-	// Marks lists them, by version and label.
-	Marks(ctx context.Context) ([]Mark, error)
-	// SetMark makes one, durably. That the version is there is to be looked at afterwards: it
-	// stays from then on.
-	SetMark(ctx context.Context, m Mark) error
-	// RemoveMark takes one back, durably. One that is not there is no error.
-	RemoveMark(ctx context.Context, m Mark) error
 }

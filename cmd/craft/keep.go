@@ -16,7 +16,7 @@ import (
 	"github.com/craft-go/craft/storage/offline"
 )
 
-func (p *program) keepCommand() *cobra.Command {
+func keepCommand(p *program) *cobra.Command {
 	var version, label string
 	cmd := &cobra.Command{
 		Use:   "keep DIR",
@@ -42,12 +42,12 @@ not the newest; craft restore --milestone goes back to it.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		return p.keep(cmd.Context(), args[0], t, label)
+		return changing{p}.keep(cmd.Context(), args[0], t, label)
 	}
 	return cmd
 }
 
-func (p *program) unkeepCommand() *cobra.Command {
+func unkeepCommand(p *program) *cobra.Command {
 	var label string
 	cmd := &cobra.Command{
 		Use:   "unkeep DIR",
@@ -64,7 +64,7 @@ newer ones are enough. Marks whose label cannot be read have the label "?".`,
 		if err := storage.CheckLabel(label); err != nil {
 			return &usageError{err}
 		}
-		return p.unkeep(cmd.Context(), args[0], label)
+		return changing{p}.unkeep(cmd.Context(), args[0], label)
 	}
 	return cmd
 }
@@ -72,8 +72,8 @@ newer ones are enough. Marks whose label cannot be read have the label "?".`,
 // vanishing is how long a version that was there is looked for, which a job may be giving back.
 const vanishing = 10 * time.Second
 
-func (p *program) keep(ctx context.Context, dir string, t storage.Target, label string) error {
-	c, list, err := p.checkpointAt(ctx, "keep", dir)
+func (ch changing) keep(ctx context.Context, dir string, t storage.Target, label string) error {
+	c, list, err := ch.open(ctx, "keep", dir)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p *program) keep(ctx context.Context, dir string, t storage.Target, label 
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Store.Dir(), err)
 	}
-	files, err := p.filesOf(c)
+	files, err := ch.filesOf(c)
 	if err != nil {
 		return err
 	}
@@ -96,32 +96,32 @@ func (p *program) keep(ctx context.Context, dir string, t storage.Target, label 
 			needed = append(needed, storage.ID{Version: number, Attempt: id.Attempt})
 		}
 	}
-	if missing, err := p.notAtHome(ctx, files, needed); err != nil || !missing.IsZero() {
+	if missing, err := notAtHome(ctx, files, needed); err != nil || !missing.IsZero() {
 		if err == nil {
 			err = fmt.Errorf("%v cannot be kept: %v is not whole on the parallel file system, and no mark keeps what nodes have (level pfs, or Milestone in the program, brings versions there)", id, missing)
 		}
 		return err
 	}
 	mark := storage.Mark{ID: id, Oldest: v.Header.Oldest, Label: label, ByHand: true, Created: time.Now().UTC().Truncate(time.Millisecond)}
-	if err := files.SetMark(ctx, mark); err != nil {
+	if err := filestore.MarksOf(files).Set(mark); err != nil {
 		return err
 	}
-	missing, err := p.stays(ctx, files, needed)
+	missing, err := ch.stays(ctx, files, needed)
 	if err == nil && !missing.IsZero() {
 		err = fmt.Errorf("%v is gone: the job has deleted %v because newer versions are complete", id, missing)
 	}
 	if err != nil {
-		if taken := files.RemoveMark(context.WithoutCancel(ctx), mark); taken != nil {
+		if taken := filestore.MarksOf(files).Remove(mark); taken != nil {
 			err = fmt.Errorf("%w (and its mark is left: %w)", err, taken)
 		}
 		return err
 	}
-	p.say("%v is kept, with label %q", id, label)
+	ch.p.say("%v is kept, with label %q", id, label)
 	return nil
 }
 
 // notAtHome is the first of some versions that is not whole in the checkpoint's directory; zero: all are.
-func (p *program) notAtHome(ctx context.Context, files *filestore.Store, ids []storage.ID) (storage.ID, error) {
+func notAtHome(ctx context.Context, files *filestore.Store, ids []storage.ID) (storage.ID, error) {
 	entries, err := files.List(ctx)
 	if err != nil {
 		return storage.ID{}, err
@@ -135,14 +135,14 @@ func (p *program) notAtHome(ctx context.Context, files *filestore.Store, ids []s
 }
 
 // stays is notAtHome when a job has seen the mark: what it is deleting then it gives back.
-func (p *program) stays(ctx context.Context, files *filestore.Store, ids []storage.ID) (storage.ID, error) {
+func (ch changing) stays(ctx context.Context, files *filestore.Store, ids []storage.ID) (storage.ID, error) {
 	for end := time.Now().Add(vanishing); ; {
-		missing, err := p.notAtHome(ctx, files, ids)
+		missing, err := notAtHome(ctx, files, ids)
 		if err != nil || missing.IsZero() || time.Now().After(end) {
 			return missing, err
 		}
-		if _, hidden := p.fs.Stat(filepath.Join(files.Dir(), filestore.TrashPrefix+missing.String())); hidden != nil {
-			return p.notAtHome(ctx, files, ids) // it may have come back in between
+		if _, hidden := ch.p.fs.Stat(filepath.Join(files.Dir(), filestore.TrashPrefix+missing.String())); hidden != nil {
+			return notAtHome(ctx, files, ids) // it may have come back in between
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -160,16 +160,16 @@ func labelText(m storage.Mark) string {
 	return m.Label
 }
 
-func (p *program) unkeep(ctx context.Context, dir, label string) error {
-	c, _, err := p.checkpointAt(ctx, "unkeep", dir)
+func (ch changing) unkeep(ctx context.Context, dir, label string) error {
+	c, _, err := ch.open(ctx, "unkeep", dir)
 	if err != nil {
 		return err
 	}
-	files, err := p.filesOf(c)
+	files, err := ch.filesOf(c)
 	if err != nil {
 		return err
 	}
-	marks, err := files.Marks(ctx)
+	marks, err := filestore.MarksOf(files).List()
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (p *program) unkeep(ctx context.Context, dir, label string) error {
 			others = append(others, fmt.Sprintf("%q", text))
 			continue
 		}
-		if err := files.RemoveMark(ctx, m); err != nil {
+		if err := filestore.MarksOf(files).Remove(m); err != nil {
 			return err
 		}
 		gone = append(gone, m.ID.String())
@@ -191,7 +191,7 @@ func (p *program) unkeep(ctx context.Context, dir, label string) error {
 		}
 		return fmt.Errorf("%s: no version has the label %q: %s", c.Store.Dir(), label, there)
 	}
-	p.say("%s: label %q taken back", strings.Join(slices.Compact(gone), ", "), label)
+	ch.p.say("%s: label %q taken back", strings.Join(slices.Compact(gone), ", "), label)
 	return nil
 }
 

@@ -129,7 +129,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), p.restoreCommand(), p.keepCommand(), p.unkeepCommand(), p.unlockCommand(), p.nodeCommand(), planCommand(p))
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), restoreCommand(p), keepCommand(p), unkeepCommand(p), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 

@@ -44,7 +44,10 @@ func (f *chosen) target(cmd *cobra.Command) (t storage.Target, err error) {
 	return t, err
 }
 
-func (p *program) restoreCommand() *cobra.Command {
+// changing changes what a job finds in a checkpoint's directory.
+type changing struct{ p *program }
+
+func restoreCommand(p *program) *cobra.Command {
 	var f chosen
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
@@ -72,13 +75,14 @@ that sees more than this machine.`,
 		if err != nil {
 			return err
 		}
-		return p.restore(cmd.Context(), args[0], t)
+		return changing{p}.restore(cmd.Context(), args[0], t)
 	}
 	return cmd
 }
 
-// checkpointAt opens the one checkpoint that a command is to change.
-func (p *program) checkpointAt(ctx context.Context, command, dir string) (*offline.Checkpoint, []offline.Version, error) {
+// open opens the one checkpoint that a command is to change.
+func (ch changing) open(ctx context.Context, command, dir string) (*offline.Checkpoint, []offline.Version, error) {
+	p := ch.p
 	if _, err := p.fs.Stat(dir); err != nil && hint(p.fs, dir) != "" {
 		dir = filepath.Join(defaultBase(), dir)
 	}
@@ -89,26 +93,26 @@ func (p *program) checkpointAt(ctx context.Context, command, dir string) (*offli
 	if where.loose || where.version != nil {
 		return nil, nil, fmt.Errorf("%s is not the directory of a checkpoint", dir)
 	}
-	c, err := where.single(command)
+	found, err := where.single(command)
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := c.Versions(ctx)
+	list, err := found.Versions(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if around := c.Nested(list); around != "" {
-		return nil, nil, fmt.Errorf("%s is nested in %q: nobody can go back to it alone; take %q instead, and what is nested follows", c.Store.Dir(), around, around)
+	if around := found.Nested(list); around != "" {
+		return nil, nil, fmt.Errorf("%s is nested in %q: nobody can go back to it alone; take %q instead, and what is nested follows", found.Store.Dir(), around, around)
 	}
-	return c, list, nil
+	return found, list, nil
 }
 
-func (p *program) restore(ctx context.Context, dir string, t storage.Target) (err error) {
-	c, _, err := p.checkpointAt(ctx, "restore", dir)
+func (ch changing) restore(ctx context.Context, dir string, t storage.Target) (err error) {
+	c, _, err := ch.open(ctx, "restore", dir)
 	if err != nil {
 		return err
 	}
-	files, err := p.filesOf(c)
+	files, err := ch.filesOf(c)
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,7 @@ func (p *program) restore(ctx context.Context, dir string, t storage.Target) (er
 		return err
 	}
 	defer func() { err = cmp.Or(err, lock.Unlock()) }()
-	c, list, err := p.checkpointAt(ctx, "restore", dir) // as it is now
+	c, list, err := ch.open(ctx, "restore", dir) // as it is now
 	if err != nil {
 		return err
 	}
@@ -137,19 +141,19 @@ func (p *program) restore(ctx context.Context, dir string, t storage.Target) (er
 	} else if lineage := v.Lineage(); lineage != nil {
 		note.Lineage = v.LineageText
 	}
-	if err := files.SetWayBack(ctx, note); err != nil {
+	if err := filestore.SetWayBack(ctx, files, note); err != nil {
 		return err
 	}
 	iteration := "no iteration"
 	if note.Iteration != nil {
 		iteration = "iteration " + strconv.FormatInt(*note.Iteration, 10)
 	}
-	p.say("the next start of %s goes back to %v (%s); what is newer stays until %s has as many complete versions since then as are kept", c.Name, id, iteration, c.Name)
+	ch.p.say("the next start of %s goes back to %v (%s); what is newer stays until %s has as many complete versions since then as are kept", c.Name, id, iteration, c.Name)
 	return nil
 }
 
 // filesOf is the checkpoint's directory for who changes it.
-func (p *program) filesOf(c *offline.Checkpoint) (*filestore.Store, error) {
+func (ch changing) filesOf(c *offline.Checkpoint) (*filestore.Store, error) {
 	dir := c.Store.Dir()
-	return filestore.New(filestore.Config{Path: filepath.Dir(dir), Name: filepath.Base(dir), FS: p.fs, Lock: p.lock})
+	return filestore.New(filestore.Config{Path: filepath.Dir(dir), Name: filepath.Base(dir), FS: ch.p.fs, Lock: ch.p.lock})
 }

@@ -229,7 +229,7 @@ func TestKeepRaces(t *testing.T) {
 		}
 		entries, err = files.List(t.Context())
 		require.NoError(t, err)
-		marks, err := files.Marks(t.Context())
+		marks, err := filestore.MarksOf(files).List()
 		require.NoError(t, err)
 		if r.code == 0 {
 			kept++

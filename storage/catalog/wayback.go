@@ -166,14 +166,14 @@ func GoesOnFrom(complete []Candidate, t Told, back *WayBack) Candidate {
 		own = Anew(t, complete)
 	}
 	same, _, _ := NewestLineage(complete, nil, t, own)
-	ordered, _ := OthersLast(t.Origins(complete), same, GoneOnFrom(t.Runs, ids(complete)))
+	ordered, _ := OthersLast(t.Origins(complete), same, GoneOnFrom(t.Runs, idsOf(complete)))
 	if len(ordered) == 0 {
 		return Candidate{}
 	}
 	return ordered[0]
 }
 
-func ids(list []Candidate) (all []storage.ID) {
+func idsOf(list []Candidate) (all []storage.ID) {
 	for _, c := range list {
 		all = append(all, c.ID)
 	}

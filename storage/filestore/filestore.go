@@ -237,7 +237,7 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern().MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
-		if IsTrash(d.Name()) && s.putBack(d.Name()) {
+		if IsTrash(d.Name()) && putBack(s, d.Name()) {
 			continue
 		}
 		if IsTrash(d.Name()) || isTemporary(d.Name()) {

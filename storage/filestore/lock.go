@@ -193,7 +193,7 @@ func (s *Store) makeRoom() {
 	s.withdraw()
 	entries, _ := s.fs.ReadDir(s.dir) // without it nothing is gained
 	for _, e := range entries {
-		if IsTrash(e.Name()) && s.putBack(e.Name()) {
+		if IsTrash(e.Name()) && putBack(s, e.Name()) {
 			continue
 		}
 		if IsTrash(e.Name()) || e.Name() == SpareName {

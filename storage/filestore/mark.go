@@ -2,7 +2,6 @@ package filestore
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -38,7 +37,15 @@ var markPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(MILESTONE-|KEEP-)(v-[0-9]{6,20}-[0-9a-f]{16})-([0-9]{6,20})-[0-9a-f]{16}\.json$`)
 })
 
-var _ storage.Marker = (*Store)(nil)
+// Marks are those of one checkpoint's directory, whose versions a Store does not remove
+// while they keep them (storage.ErrKept). All processes that write there may use them at once.
+type Marks struct {
+	fs  vfs.FS
+	dir string
+}
+
+// MarksOf are those beside the versions of a store.
+func MarksOf(s *Store) Marks { return Marks{s.fs, s.dir} }
 
 // markText is what the file says.
 type markText struct {
@@ -68,8 +75,8 @@ func parseMark(name string) (m storage.Mark, ok bool) {
 	return m, ok && err == nil
 }
 
-// Marked lists the marks as far as their names tell: without labels.
-func (s *Store) Marked() ([]storage.Mark, error) {
+// Named lists the marks as far as their names tell: without labels.
+func (s Marks) Named() ([]storage.Mark, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
 		return nil, vfs.IgnoreMissing(err)
@@ -83,12 +90,9 @@ func (s *Store) Marked() ([]storage.Mark, error) {
 	return marks, nil
 }
 
-// Marks implements storage.Marker.
-func (s *Store) Marks(context.Context) ([]storage.Mark, error) { return Marks(s.fs, s.dir) }
-
-// Marks lists the marks in a checkpoint's directory. One whose label cannot be read has none.
-func Marks(fsys vfs.Reader, dir string) ([]storage.Mark, error) {
-	entries, err := fsys.ReadDir(dir)
+// List lists the marks, by version and label. One whose label cannot be read has none.
+func (s Marks) List() ([]storage.Mark, error) {
+	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
 		return nil, vfs.IgnoreMissing(err)
 	}
@@ -98,8 +102,8 @@ func Marks(fsys vfs.Reader, dir string) ([]storage.Mark, error) {
 		if !ok {
 			continue
 		}
-		data, err := vfs.ReadFile(fsys, filepath.Join(dir, e.Name()), recordLimit)
-		if errors.Is(err, fs.ErrNotExist) && vfs.Dangling(fsys, filepath.Join(dir, e.Name())) == nil {
+		data, err := vfs.ReadFile(s.fs, filepath.Join(s.dir, e.Name()), recordLimit)
+		if errors.Is(err, fs.ErrNotExist) && vfs.Dangling(s.fs, filepath.Join(s.dir, e.Name())) == nil {
 			continue // taken back meanwhile
 		}
 		var text markText
@@ -114,8 +118,9 @@ func Marks(fsys vfs.Reader, dir string) ([]storage.Mark, error) {
 	return marks, nil
 }
 
-// SetMark implements storage.Marker.
-func (s *Store) SetMark(_ context.Context, m storage.Mark) error {
+// Set makes a mark, durably. Whether the version is there is to be looked at afterwards: if it
+// is, it stays.
+func (s Marks) Set(m storage.Mark) error {
 	if err := storage.CheckLabel(m.Label); err != nil {
 		return err
 	}
@@ -126,9 +131,9 @@ func (s *Store) SetMark(_ context.Context, m storage.Mark) error {
 	return vfs.WriteFile(s.fs, filepath.Join(s.dir, markName(m)), append(data, '\n'), filePerm, true)
 }
 
-// RemoveMark implements storage.Marker. Of one without a label all go that are of its version,
-// of that kind and without a label.
-func (s *Store) RemoveMark(ctx context.Context, m storage.Mark) error {
+// Remove takes a mark back, durably. One that is not there is no error. Of one without a label
+// all go that are of its version, of that kind and without a label.
+func (s Marks) Remove(m storage.Mark) error {
 	names := []string{markName(m)}
 	if m.Label == "" {
 		names = nil
@@ -136,7 +141,7 @@ func (s *Store) RemoveMark(ctx context.Context, m storage.Mark) error {
 		if err != nil {
 			return vfs.IgnoreMissing(err)
 		}
-		labelled, err := s.Marks(ctx)
+		labelled, err := s.List()
 		if err != nil {
 			return err
 		}
@@ -157,8 +162,8 @@ func (s *Store) RemoveMark(ctx context.Context, m storage.Mark) error {
 }
 
 // keeps returns storage.ErrKept if a mark keeps a version.
-func (s *Store) keeps(id storage.ID) error {
-	marks, err := s.Marked()
+func (s Marks) keeps(id storage.ID) error {
+	marks, err := s.Named()
 	if err != nil {
 		return err
 	}
@@ -168,9 +173,9 @@ func (s *Store) keeps(id storage.ID) error {
 	return nil
 }
 
-// putBack gives versions back that are kept, and that got their hidden name before whoever
-// deleted them, and was killed, had seen that.
-func (s *Store) putBack(hidden string) bool {
+// putBack gives a version back that is kept, and that got its hidden name before whoever
+// deleted it, and was killed, had seen that.
+func putBack(s *Store, hidden string) bool {
 	id, ok := storage.ParseID(strings.TrimPrefix(hidden, TrashPrefix))
-	return ok && errors.Is(s.keeps(id), storage.ErrKept) && s.fs.Rename(filepath.Join(s.dir, hidden), s.Path(id)) == nil
+	return ok && errors.Is(MarksOf(s).keeps(id), storage.ErrKept) && s.fs.Rename(filepath.Join(s.dir, hidden), s.Path(id)) == nil
 }

@@ -51,10 +51,10 @@ func TestMarks(t *testing.T) {
 		{ID: numbered(7), Oldest: 5, Label: "after warm-up", ByHand: true, Created: now},
 	}
 	for _, m := range slices.Backward(all) {
-		require.NoError(t, s.SetMark(t.Context(), m))
-		require.NoError(t, s.SetMark(t.Context(), m), "twice is once")
+		require.NoError(t, MarksOf(s).Set(m))
+		require.NoError(t, MarksOf(s).Set(m), "twice is once")
 	}
-	marks, err := s.Marks(t.Context())
+	marks, err := MarksOf(s).List()
 	require.NoError(t, err)
 	require.Equal(t, all, marks)
 	for n, kept := range map[uint64]bool{2: false, 3: true, 4: false, 5: true, 6: true, 7: true, 8: false} {
@@ -66,21 +66,21 @@ func TestMarks(t *testing.T) {
 		}
 		require.NoError(t, s.Remove(t.Context(), storage.ID{Version: n, Attempt: container.AttemptID{2}}), "of another attempt")
 	}
-	require.ErrorIs(t, s.SetMark(t.Context(), storage.Mark{ID: numbered(1), Label: "a/b"}), storage.ErrName)
+	require.ErrorIs(t, MarksOf(s).Set(storage.Mark{ID: numbered(1), Label: "a/b"}), storage.ErrName)
 
 	// Whatever is in the file, the version stays.
 	file := filepath.Join(s.Dir(), markName(all[0]))
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	marks, err = s.Marks(t.Context())
+	marks, err = MarksOf(s).List()
 	require.NoError(t, err)
 	require.Equal(t, storage.Mark{ID: numbered(3)}, marks[0])
-	require.NoError(t, s.RemoveMark(t.Context(), marks[0]))
-	require.NoError(t, s.RemoveMark(t.Context(), all[0]), "it is gone")
-	marks, err = s.Marks(t.Context())
+	require.NoError(t, MarksOf(s).Remove(marks[0]))
+	require.NoError(t, MarksOf(s).Remove(all[0]), "it is gone")
+	marks, err = MarksOf(s).List()
 	require.NoError(t, err)
 	require.Equal(t, all[1:], marks)
 	for _, m := range marks {
-		require.NoError(t, s.RemoveMark(t.Context(), m))
+		require.NoError(t, MarksOf(s).Remove(m))
 		require.NoError(t, s.Remove(t.Context(), m.ID))
 	}
 	for _, name := range []string{"MILESTONE-x.json", "KEEP-v-000003-0100000000000000.json", "milestone-v-000003-0100000000000000-000000-0123456789abcdef.json"} {
@@ -110,7 +110,7 @@ func deleteAndMark(t *testing.T, at int, rng *rand.Rand) (kept, ended bool) {
 	s := newStore(t, "/cp", SyncFull, vfs.WithErrors(disk, func(op vfs.Op) error {
 		if count++; count == at && !marked {
 			marked = true
-			if err := marking.SetMark(t.Context(), storage.Mark{ID: numbered(2), Label: "x"}); err != nil {
+			if err := MarksOf(marking).Set(storage.Mark{ID: numbered(2), Label: "x"}); err != nil {
 				return err
 			}
 			kept = len(complete(t, marking)) == 2
@@ -150,18 +150,18 @@ func deleteAndMark(t *testing.T, at int, rng *rand.Rand) (kept, ended bool) {
 func TestWayBackNote(t *testing.T) {
 	s := newStore(t, t.TempDir(), SyncFull, nil)
 	require.NoError(t, s.Prepare(t.Context(), storage.Entry.Complete))
-	note, err := s.WayBack()
+	note, err := WayBackOf(s)
 	require.NoError(t, err)
 	require.Nil(t, note)
 	want := storage.NewWayBack(storage.BranchID{7}, numbered(3), storage.Target{Version: 3}, "craft restore", nil)
 	want.Passed = []storage.PassedBranch{{Name: "to-5", Newest: numbered(5).String()}}
-	require.NoError(t, s.SetWayBack(t.Context(), want))
-	note, err = s.WayBack()
+	require.NoError(t, SetWayBack(t.Context(), s, want))
+	note, err = WayBackOf(s)
 	require.NoError(t, err)
 	require.Equal(t, want, note)
 	for _, broken := range []string{"", "{", `{"format":2}`, `{"format":1,"branch":"0700000000000000","to":"x"}`, `{"format":1,"branch":"07","to":"v-000003-0100000000000000"}`, `{"format":1,"to":"v-000003-0100000000000000"}`} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.Dir(), storage.WayBackName), []byte(broken), 0o600))
-		_, err = s.WayBack()
+		_, err = WayBackOf(s)
 		require.ErrorContains(t, err, "is damaged", broken)
 		require.ErrorContains(t, err, "craft restore", broken)
 	}

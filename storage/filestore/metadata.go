@@ -127,11 +127,11 @@ func WayBack(fsys vfs.Reader, dir string) (*storage.WayBack, error) {
 	return &w, nil
 }
 
-// WayBack reads the note about the last way back; nil: there is none.
-func (s *Store) WayBack() (*storage.WayBack, error) { return WayBack(s.fs, s.dir) }
+// WayBackOf is that of a store's directory.
+func WayBackOf(s *Store) (*storage.WayBack, error) { return WayBack(s.fs, s.dir) }
 
 // SetWayBack writes it, durably.
-func (s *Store) SetWayBack(ctx context.Context, w *storage.WayBack) error {
+func SetWayBack(ctx context.Context, s *Store, w *storage.WayBack) error {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
 		return err

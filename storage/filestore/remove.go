@@ -21,7 +21,7 @@ const removeTries = 100
 // looked for when it has its hidden name, so that one of the two sees the other.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	trash := filepath.Join(s.dir, TrashPrefix+id.String())
-	if err := s.keeps(id); err != nil {
+	if err := MarksOf(s).keeps(id); err != nil {
 		return err
 	}
 	err := s.fs.Rename(s.Path(id), trash)
@@ -39,7 +39,7 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	case err != nil:
 		return vfs.IgnoreMissing(err)
 	}
-	if err := s.keeps(id); err != nil {
+	if err := MarksOf(s).keeps(id); err != nil {
 		return errors.Join(err, s.fs.Rename(trash, s.Path(id)))
 	}
 	return s.spares.keep(trash)

@@ -58,8 +58,8 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	var latest, runs, marks, back error
 	c.Latest, latest = files.Announced(ctx)
 	c.Runs, runs = files.Records(ctx)
-	c.Marks, marks = files.Marks(ctx)
-	c.WayBack, back = files.WayBack()
+	c.Marks, marks = filestore.MarksOf(files).List()
+	c.WayBack, back = filestore.WayBackOf(files)
 	c.Unread = slices.DeleteFunc([]error{err, latest, runs, marks, back}, func(err error) bool { return err == nil })
 	if err := c.lookAtNodes(ctx); err != nil {
 		return nil, err

@@ -163,7 +163,7 @@ func (p *Placement) SkipNumbers(from, to uint64) { p.planner.skipNumbers(from, t
 
 // Demand lets the next version, of that number, come home, whatever the policy says. All ranks
 // do so before anybody asks for its plan.
-func (p *Placement) Demand(version uint64) { p.planner.demand(version) }
+func Demand(p *Placement, version uint64) { p.planner.demand(version) }
 
 // Possible are the levels that the nodes allow instead of others.
 func (p *Placement) Possible(wanted storage.Levels) storage.Levels {

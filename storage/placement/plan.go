@@ -37,7 +37,7 @@ func (p *planner) plan(version uint64) storage.Levels {
 	return plan.With(p.owed).Staged()
 }
 
-// demand is Placement.Demand.
+// demand is Demand.
 func (p *planner) demand(version uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
