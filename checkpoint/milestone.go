@@ -211,14 +211,14 @@ func (l *looker) withoutOldMilestones(s *survey) error {
 	}
 	all := s.Candidates
 	s.Candidates = catalog.WithoutOldMilestones(all, marked, own, s.Lost != "")
-	s.milestones = idsOf(all[len(s.Candidates):])
+	s.Milestones = idsOf(all[len(s.Candidates):])
 	return nil
 }
 
 // orMilestones says that there are milestones, which somebody can go back to.
 func (s survey) orMilestones() string {
-	if len(s.milestones) == 0 {
+	if len(s.Milestones) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (milestones are no fall-back: to go back to %s set CRAFT_RESTART_FROM)", named(s.milestones))
+	return fmt.Sprintf(" (milestones are no fall-back: to go back to %s set CRAFT_RESTART_FROM)", named(s.Milestones))
 }

@@ -50,8 +50,8 @@ type survey struct {
 	abandoned []catalog.Candidate
 	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
 	damaged   []storage.ID         // versions that earlier runs have set aside
-	// milestones are those among the candidates' that no restart takes by itself.
-	milestones []storage.ID
+	// Milestones are those among the candidates' that no restart takes by itself.
+	Milestones []storage.ID
 	told       catalog.Told
 	// Back is the branch that a way back has begun, if that decides what is gone on from; nil: none does.
 	Back    *branching
