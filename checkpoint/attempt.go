@@ -58,13 +58,14 @@ type starting struct {
 	meet *meetings
 	// restartErr is why RestartIfNeeded failed when it was last called.
 	restartErr error
+	reads      bool // what is stored is to be gone on from: it is RestartIfNeeded that begins
 }
 
 // begin starts the attempt: rank 0 takes the lock and looks at what is stored,
 // the newest usable version is restored if that is wanted, and the ranks agree
 // on lineage, attempt and the next number.
 func (st *starting) begin(ctx context.Context, read bool) (restored *container.Header, err error) {
-	st.line.attempt.started = time.Now()
+	st.line.attempt.started, st.reads = time.Now(), read
 	begun := false
 	defer func() {
 		if !begun { // also when a value's own code panics
@@ -115,7 +116,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	if read {
 		if restored, err = st.restore(ctx, found); err != nil {
-			return nil, err
+			return nil, returning{st, found}.failed(err)
 		}
 	}
 	if restored == nil {
@@ -214,6 +215,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		return err
 	}
 	st.line.attempt.anew = draw.Anew
+	returning{st, found}.follow(restored)
 	switch {
 	case restored != nil:
 		draw.Lineage = restored.Lineage
@@ -259,6 +261,9 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 			st.tellIncomplete(v, newest)
 		}
 	}
+	if err := (returning{st, found}).take(ctx); err != nil {
+		return err
+	}
 	known := make(map[storage.ID]bool)
 	for _, v := range slices.Backward(found.versions) { // the newest first
 		if known[v.ID] = v.Complete(); !known[v.ID] && st.placement.OnNodes() && !st.placement.Kept(v.ID).Volatile {
@@ -277,6 +282,9 @@ func (st *starting) prepare(ctx context.Context, found survey, restored *contain
 			kept.Oldest = max(kept.Oldest, v.header.Oldest)
 			st.line.stored.Add(kept, v.header)
 		}
+		if v.passed {
+			st.line.stored.PassOver(v.ID)
+		}
 	}
 	return nil
 }
@@ -289,7 +297,7 @@ func (st *starting) tellIncomplete(v sighting, newest uint64) {
 	case v.status == catalog.Interrupted:
 		st.log.Info("incomplete version of an interrupted write is not used", "version", v.ID.Version)
 	case v.elsewhere:
-		st.log.Info("incomplete version of another stage is not used", "version", v.ID.Version)
+		st.log.Info("incomplete version of another stage or branch is not used", "version", v.ID.Version)
 	case v.ID.Version < newest:
 		st.log.Info("incomplete version is not used, a newer one is complete", "version", v.ID.Version)
 	case v.status == catalog.Lost:

@@ -30,7 +30,8 @@ type writing struct {
 	demanded []string // requests that the next version is the answer to
 	// finishing: the next version is the last one of the run.
 	finishing bool
-	skipped   bool // a write that could never be restored was skipped and logged
+	skipped   bool     // a write that could never be restored was skipped and logged
+	labels    []string // of the milestone that the next version is to be
 }
 
 // flight is one version on its way from capture to settlement.
@@ -60,6 +61,7 @@ func (f *flight) id() storage.ID {
 type part struct {
 	storage.Written
 	sections []container.Section
+	labels   []string // of the milestone that it is to be
 }
 
 // check is a value that must not change while it is written.
@@ -125,7 +127,7 @@ func (f *flight) unchanged(wr *writing, w storage.Written) error {
 // of one rank before it returns, it returns; otherwise the ranks find out
 // together when they join.
 func (wr *writing) launch(ctx context.Context, h container.Header) error {
-	f := &flight{header: h, before: wr.line.point, demanded: wr.demanded}
+	f := wr.newFlight(&flight{header: h, before: wr.line.point, demanded: wr.demanded})
 	f.captured = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return err
@@ -261,8 +263,8 @@ func (wr *writing) join(ctx context.Context) (failed, err error) {
 	}
 	wr.line.flight.Store(nil)
 	err = wr.settleFlight(ctx, f)
-	if err == nil {
-		return nil, nil
+	if stays := wr.landMilestone(ctx, f, err); err == nil {
+		return stays, nil
 	}
 	distrust(wr.core, err)
 	f.before.calls += wr.line.point.calls
@@ -345,9 +347,22 @@ func (wr *writing) drain() error {
 	wr.acc.stats.VersionsWritten++
 	wr.acc.stats.BytesWritten += f.done.FileBytes
 	wr.acc.stats.Phases.add(f.phases)
-	if !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil {
+	return wr.endAlone(ctx, f)
+}
+
+// endAlone tells of a version that is complete, as rank 0 sees, without the other ranks.
+func (wr *writing) endAlone(ctx context.Context, f *flight) error {
+	known := !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil
+	if known {
 		wr.up.published(ctx, f.header, 0)
 	}
+	if len(f.done.labels) == 0 {
+		return nil
+	}
+	if known {
+		return marks{wr.up}.set(ctx, f.id(), f.done.labels)
+	}
+	wr.rootLog.Warn("a version is no milestone, as nobody has waited for it: call Wait before Close", "version", f.header.Version)
 	return nil
 }
 

@@ -43,6 +43,7 @@ type carried struct {
 	Used    uint64     // the highest number that it knows of
 	Reached int64      // the last iteration that it has done, or NoIteration
 	Lock    bool       // this rank has the lock
+	Branch  branching  // after a way back
 
 	dir string // placement.Config.Dir, on this rank
 }
@@ -143,7 +144,7 @@ func (cp *Checkpoint) carryOver() bool {
 	defer over.mu.Unlock()
 	over.last = carried{
 		Store: cp.placement.Manifest().Last().ID, Newest: cp.line.attempt.newest, Used: cp.line.attempt.last,
-		Reached: cp.line.redo.reached, dir: cp.placedAt,
+		Reached: cp.line.redo.reached, Branch: cp.line.branch, dir: cp.placedAt,
 	}
 	lock, records := cp.lock, cp.root() && cp.opt.Record
 	if cp.light {
@@ -274,7 +275,7 @@ func newestCarried(all []carried) (c carried) {
 			continue
 		}
 		if one.Newest.Version > c.Newest.Version {
-			c.Newest = one.Newest
+			c.Newest, c.Branch = one.Newest, one.Branch
 		}
 		c.Store, c.Used, c.Reached, c.Lock = one.Store, max(c.Used, one.Used), max(c.Reached, one.Reached), c.Lock || one.Lock
 	}
@@ -286,9 +287,12 @@ func newestCarried(all []carried) (c carried) {
 func (b carriedStart) survey(ctx context.Context, before carried) (survey, error) {
 	st := b.st
 	found := survey{Used: before.Used, reached: before.Reached}
+	if !before.Branch.ID.IsZero() {
+		found.Back = &before.Branch
+	}
 	entries, err := st.store.List(ctx)
 	if st.root() && err == nil {
-		l := &looker{st.core, st.line}
+		l := &looker{st.core, st.line, true}
 		for _, e := range slices.Backward(entries) {
 			found.Used = max(found.Used, e.ID.Version)
 			if !e.Complete() || e.ID.Version < before.Newest.Version {

@@ -22,6 +22,7 @@ type config struct {
 	Enable        bool        `envconfig:"ENABLE" default:"true"`
 	Path          string      `envconfig:"CP_PATH" default:"."`
 	ReadOnRestart bool        `envconfig:"READ_CP_ON_RESTART" default:"true"`
+	RestartFrom   string      `envconfig:"RESTART_FROM"`
 	Strict        Strictness  `envconfig:"STRICT" default:"0"`
 	Keep          int         `envconfig:"KEEP" default:"2"`
 	Sync          Sync        `envconfig:"SYNC" default:"full"`
@@ -64,7 +65,7 @@ func (c config) validate() error {
 	return cmp.Or(
 		allowIf(c.Keep >= 1, "CRAFT_KEEP", c.Keep),
 		allowIf(c.Sync == SyncFull || c.Sync == SyncNone, "CRAFT_SYNC", c.Sync),
-		strict, compress, fileMode,
+		strict, c.validateWayBack(), compress, fileMode,
 		allowIf(c.DrainTimeout > 0, "CRAFT_DRAIN_TIMEOUT", c.DrainTimeout),
 		allowIf(c.Debug >= 0 && c.Debug <= 4, "CRAFT_DEBUG", c.Debug),
 		allowIf(c.DebugProc >= 0, "CRAFT_DEBUG_PROC", c.DebugProc),
@@ -143,6 +144,7 @@ func settingsOf(c *core) []setting {
 	out := []setting{
 		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
 		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", string(o.mode())},
+		{"CRAFT_RESTART_FROM", o.RestartFrom},
 		{"CRAFT_STRICT", string(o.Strict)},
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
 		{"CRAFT_GUARD", o.Guard},

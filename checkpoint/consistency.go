@@ -29,7 +29,7 @@ func (wr *writing) checkConsistency(ctx context.Context, h container.Header, p p
 	st := &wr.acc.stats
 	own := maxima{text != wr.line.attempt.boxes, mine, slowest{st.CheckpointTime, st.RestartTime, recovery, st.RedoTime}}
 	keys, digests := replicas(p)
-	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h)}, own.encode()...)
+	differ, most, err := wr.compare(ctx, []int64{int64(h.Version), h.Iteration, condensed(digests), versionDigest(h), condensed(fmt.Append(nil, p.labels))}, own.encode()...)
 	if err != nil {
 		return mine, err
 	}
@@ -37,6 +37,8 @@ func (wr *writing) checkConsistency(ctx context.Context, h container.Header, p p
 	wr.acc.slowest = all.slowest
 	version, iteration, values, header := differ[0], differ[1], differ[2], differ[3]
 	switch {
+	case differ[4]:
+		return mine, fmt.Errorf("%w: they make different milestones, this rank %q: all ranks call Milestone with the same label", ErrDisagree, p.labels)
 	case version || iteration:
 		return mine, fmt.Errorf("%w: they are out of step: this rank writes version %d of iteration %v, others do not",
 			ErrDisagree, h.Version, iterationAttr(h.Iteration))

@@ -161,6 +161,23 @@ func (n *testNodes) job(t *testing.T, levels string, until int, final func(ctx c
 // try is job for one that may fail.
 func (n *testNodes) try(t *testing.T, levels string, until int, final func(ctx context.Context, g *grid) error, opts ...Option) (string, error) {
 	t.Helper()
+	return n.tryBody(t, levels, func(ctx context.Context, g *grid) error {
+		if err := g.run(ctx, until); err != nil {
+			return err
+		}
+		if err := g.right(); err != nil {
+			return err
+		}
+		if final != nil {
+			return final(ctx, g)
+		}
+		return nil
+	}, opts...)
+}
+
+// tryBody runs a body with the grid on all ranks.
+func (n *testNodes) tryBody(t *testing.T, levels string, body func(ctx context.Context, g *grid) error, opts ...Option) (string, error) {
+	t.Helper()
 	var log syncBuffer
 	err := afttest.Run(t.Context(), len(n.of), func(ctx context.Context, c *comm.Comm) (err error) {
 		all := append(n.options(c.Rank(), levels, WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), opts...)
@@ -173,16 +190,7 @@ func (n *testNodes) try(t *testing.T, levels string, until int, final func(ctx c
 				err = e
 			}
 		}()
-		if err := g.run(ctx, until); err != nil {
-			return err
-		}
-		if err := g.right(); err != nil {
-			return err
-		}
-		if final != nil {
-			return final(ctx, g)
-		}
-		return nil
+		return body(ctx, g)
 	})
 	return log.String(), err
 }

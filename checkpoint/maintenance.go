@@ -134,7 +134,9 @@ func (u *upkeep) writeMetadata(ctx context.Context) {
 // each deletes versions, of which those that cannot be are left for the next time.
 func (u *upkeep) each(ctx context.Context, due *queue, remove func(context.Context, storage.ID) error) (done int) {
 	for _, id := range due.take() {
-		if err := remove(ctx, id); err != nil {
+		if err := remove(ctx, id); (marks{u}).keep(id, err) {
+			continue
+		} else if err != nil {
 			u.log.Warn("old version not deleted", "version", id.Version, "error", err)
 			due.add(id)
 		} else {

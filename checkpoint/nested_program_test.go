@@ -157,14 +157,18 @@ func nestedRun(t *testing.T, ranks int, levels []loop, stop func(rank comm.Rank)
 		if stop != nil {
 			s.stop = stop(c.Rank())
 		}
-		if err := s.run(ctx, 0); err != nil {
+		err = s.run(ctx, 0)
+		if c.Rank() == 0 {
+			taken = s.taken
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.loops[0].cp.Wait(ctx); err != nil {
 			return err
 		}
 		if c.Rank() == 0 {
-			taken, state = s.taken, s.loops[0].state
+			state = s.loops[0].state
 		}
 		return nil
 	})

@@ -50,7 +50,7 @@ func (l *looker) nestedAway() string {
 	}
 	stage := string(catalog.StageOf(l.line.ancestors()))
 	i := slices.IndexFunc(p.attempt.before, func(r storage.Record) bool {
-		return r.NestedIn == stage && slices.Contains(r.Nested, l.name) && p.ofComputation(r)
+		return r.NestedIn == stage && slices.Contains(r.Nested, l.name) && p.ofComputation(r) && p.ofBranch(r)
 	})
 	if i < 0 {
 		return ""
@@ -64,7 +64,7 @@ func (l *looker) nestedAway() string {
 func (l *lineage) inherit(runs []storage.Record) {
 	in := catalog.StageOf(l.points())
 	for _, r := range runs {
-		if r.NestedIn != string(in) || !l.ofComputation(r) {
+		if r.NestedIn != string(in) || !l.ofComputation(r) || !l.ofBranch(r) {
 			continue
 		}
 		for _, name := range r.Nested {

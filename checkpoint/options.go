@@ -27,6 +27,7 @@ type options struct {
 	beforeMemory func(operation string, key storage.ObjectKey) error
 	lock         filestore.LockConfig
 	point        *demand.Point // in place of that of the communicator
+	milestones   *int          // WithMilestones; nil: all stay
 	chunkSize    int
 	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
@@ -181,5 +182,5 @@ func newOptions(opts []Option) (options, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	return o, cmp.Or(o.modeErr, o.config.validate())
+	return o, cmp.Or(o.modeErr, o.config.validate(), o.validateMilestones())
 }

@@ -43,7 +43,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		Attempt: hex.EncodeToString(u.line.attempt.id[:]), Lineage: hex.EncodeToString(u.line.attempt.lineage[:]),
 		Ranks: u.comm.Size(), Mode: string(u.mode()), PID: os.Getpid(),
 		Started: started.UTC(), Updated: now.UTC(),
-		RestoredVersion: u.line.attempt.origin.Version, LastVersion: u.line.attempt.last, LastWritten: u.line.attempt.written,
+		Branch: u.line.branch.ID, RestoredVersion: u.line.attempt.origin.Version, LastVersion: u.line.attempt.last, LastWritten: u.line.attempt.written,
 		VersionsWritten: s.VersionsWritten, VersionsFailed: s.VersionsFailed, VersionsSkipped: s.VersionsSkipped,
 		BytesWritten: s.BytesWritten, Recoveries: repairs,
 		Overheads: storage.RecordOverheads{

@@ -79,7 +79,7 @@ func (st *starting) strict(ctx context.Context, found survey) error {
 		return nil
 	}
 	var reasons []reason
-	if st.root() {
+	if st.root() && !(found.Back != nil && found.Back.Initial) { // whoever goes back accepts what is passed over
 		reasons = st.reasons(found)
 	}
 	if st.line.attempt.strict && len(found.Candidates) > 0 {

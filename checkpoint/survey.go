@@ -50,8 +50,14 @@ type survey struct {
 	abandoned []catalog.Candidate
 	anew      *container.LineageID // that one, of the outermost checkpoint; nil: there is none
 	damaged   []storage.ID         // versions that earlier runs have set aside
-	told      catalog.Told
-	reached   int64 // the last iteration that was done before, without files
+	// Milestones are those among the candidates' that no restart takes by itself.
+	Milestones []storage.ID
+	told       catalog.Told
+	// Back is the branch that a way back has begun, if that decides what is gone on from; nil: none does.
+	Back    *branching
+	back    *goingBack       // the same, and more
+	given   *storage.WayBack // that nobody has taken, and that this start passes over
+	reached int64            // the last iteration that was done before, without files
 }
 
 // sighting is a version, complete or not, as it was found.
@@ -62,8 +68,9 @@ type sighting struct {
 	header container.Header
 	status catalog.LossStatus // of an incomplete one
 	// elsewhere: it is of another stage than the present one, or of a computation that was
-	// abandoned.
+	// abandoned, or passed over.
 	elsewhere bool
+	passed    bool // by a way back
 }
 
 // survey looks at the storage from rank 0, which speaks for all because they
@@ -75,7 +82,7 @@ func (st *starting) survey(ctx context.Context) (survey, error) {
 		return s, err // on all ranks
 	}
 	if err == nil && st.root() {
-		s, err = (&looker{st.core, st.line}).look(ctx)
+		s, err = (&looker{st.core, st.line, st.reads}).look(ctx)
 	}
 	return fromRoot(ctx, st.core, s, err)
 }
@@ -83,7 +90,8 @@ func (st *starting) survey(ctx context.Context) (survey, error) {
 // looker looks at what is stored when an attempt begins, on rank 0.
 type looker struct {
 	*core
-	line *lineage
+	line  *lineage
+	reads bool // what is stored is to be gone on from
 }
 
 func (l *looker) look(ctx context.Context) (survey, error) {
@@ -107,14 +115,22 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if s.Highest = max(s.Highest, told.Highest); s.Highest > lastNumber {
 		return survey{}, fmt.Errorf("%s: a version has a number that no program reaches, %d (or %s tells of one): it was not written by this program; remove it", l.dir(), s.Highest, cmp.Or(told.By, "a file"))
 	}
-	if err := l.away(entries, newestOf(complete)); err != nil {
+	if complete, err = l.goBack(&s, complete, &told); err != nil {
 		return survey{}, err
 	}
-	unknown := l.unknownToHome(complete, told, state)
+	if err := l.away(entries, s.newestWanted(complete)); err != nil {
+		return survey{}, err
+	}
+	unknown := 0
+	if s.back == nil {
+		unknown = l.unknownToHome(complete, told, state)
+	}
 	var own *container.LineageID
 	if s.Own = l.line.recovers(); s.Own {
 		l := l.line.freshLineage()
 		own = &l
+	} else if s.back != nil && len(complete) > 0 {
+		own = complete[0].Lineage
 	} else {
 		s.anew = l.goesOnAnew(told, complete)
 		own = s.anew
@@ -144,6 +160,9 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 	if s.Lost == "" && len(s.Candidates)+len(s.abandoned) == 0 && !s.Own {
 		s.Lost = l.nestedAway()
 	}
+	if err := l.withoutOldMilestones(&s); err != nil {
+		return survey{}, err
+	}
 	s.Used, s.unseen = s.Highest, l.placement.Absence().Doubt()
 	if !l.hasSeen(state) {
 		if s.Used = max(s.Used, state.Reserved.Version); s.Used > lastNumber {
@@ -152,8 +171,19 @@ func (l *looker) look(ctx context.Context) (survey, error) {
 		s.unseen = l.unseen(state, entries)
 	}
 	s.resumed = l.resumed(s)
+	if s.back != nil {
+		s.back.doubtless(&s, state.Reserved)
+	}
 	_, _ = rand.Read(l.line.attempt.id[:]) // never fails
 	return s, nil
+}
+
+// newestWanted is the number from which on nothing may be away.
+func (s *survey) newestWanted(complete []catalog.Candidate) uint64 {
+	if s.Back != nil && s.Back.Initial {
+		return math.MaxUint64 // it is passed over
+	}
+	return newestOf(complete)
 }
 
 // newestOf is the number of the first of them, 0 if there is none.
@@ -260,6 +290,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 				st.rootLog.Warn("the restored version is of another branch than the newest one, of which nothing can be used", "version", c.ID.Version)
 			}
 			st.tellEnded(found, h)
+			returning{st, found}.tell(c)
 			st.rootLog.Info("restored", "version", c.ID.Version, "iteration", iterationAttr(h.Iteration), "written_by_ranks", c.Ranks)
 			return h, nil
 		case failed:
@@ -288,6 +319,7 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		if found.Unannounced != "" {
 			why += "; " + found.Unannounced
 		}
+		why += found.orMilestones()
 		return nil, fmt.Errorf("%w: %s; there is no other version of its computation (and %d complete ones of others, which are not looked at): to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0",
 			ErrNoUsableVersion, why, found.Older)
 	}
@@ -306,8 +338,8 @@ func (st *starting) restore(ctx context.Context, found survey) (*container.Heade
 		return nil, fmt.Errorf("%w: there are %d complete versions of this stage in %s and each is damaged; to do the stage again from its beginning remove that directory: %w",
 			ErrNoUsableVersion, len(causes), st.dir(), errors.Join(causes...))
 	}
-	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
-		ErrNoUsableVersion, len(causes), st.dir(), found.Older, errors.Join(causes...))
+	return nil, fmt.Errorf("%w: there are %d complete versions in %s and each is damaged%s; to start from zero all the same set CRAFT_READ_CP_ON_RESTART=0 (%d complete versions of older lineages are not looked at): %w",
+		ErrNoUsableVersion, len(causes), st.dir(), found.orMilestones(), found.Older, errors.Join(causes...))
 }
 
 // belongsTogether returns an error if all newer candidates are damaged and nobody knows

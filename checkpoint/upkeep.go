@@ -74,6 +74,9 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 
 // prune decides which versions need not be kept any more.
 func (u *upkeep) prune(ctx context.Context) {
+	if !(marks{u}).read() {
+		return
+	}
 	levels := u.placement.Levels() // that the nodes are to have
 	var prunable catalog.Prunable
 	if u.line.parent == nil {

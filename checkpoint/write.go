@@ -47,7 +47,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 		cp.acc.done(int64(iter))
 		due, err := cp.pace.due(ctx, iter, freq)
 		wanted := err == nil && cp.meet.wants(at)
-		if !due && !wanted {
+		if !due && !wanted && len(cp.out.labels) == 0 {
 			cp.line.nextStage()
 			if err != nil {
 				return err
@@ -107,7 +107,7 @@ func (wr *writing) write(ctx context.Context, iteration int64) error {
 	if err == nil {
 		err = wr.pace.begins(ctx)
 	}
-	if next := wr.line.attempt.last + 1; err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
+	if next := wr.nextNumber(); err == nil && wr.light && !wr.placement.Possible(wr.placement.Plan(next)).MemoryAlone() {
 		err = carriedStart{wr.start}.openFiles(ctx)
 	}
 	switch {
@@ -163,7 +163,7 @@ func (wr *writing) writeAndMakeRoom(ctx context.Context, iteration int64) error 
 // writeNow writes a version in the calling goroutine, and tells how many others it has
 // deleted.
 func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed int, err error) {
-	f := &flight{header: h, before: wr.line.point, demanded: wr.demanded}
+	f := wr.newFlight(&flight{header: h, before: wr.line.point, demanded: wr.demanded})
 	f.err = wr.update(f)
 	if err := wr.givenUp(); err != nil {
 		return 0, err
@@ -180,12 +180,13 @@ func (wr *writing) writeNow(ctx context.Context, h container.Header) (removed in
 	if err == nil {
 		wr.line.point = pointOf(f.header)
 	}
+	err = errors.Join(err, wr.landMilestone(ctx, f, err))
 	return f.removed, errVersion(storage.ID{Version: h.Version}, err)
 }
 
 // nextHeader is that of the next version, whose number is consumed also if it fails.
 func (wr *writing) nextHeader(iteration int64) container.Header {
-	wr.line.attempt.last++
+	wr.line.attempt.last = wr.nextNumber()
 	h := container.Header{
 		Name: wr.name, Lineage: wr.line.attempt.lineage, Attempt: wr.line.attempt.id,
 		Version: wr.line.attempt.last, Iteration: iteration,
@@ -195,7 +196,7 @@ func (wr *writing) nextHeader(iteration int64) container.Header {
 	if wr.opt.Sync != SyncFull {
 		h.Fields = storage.Unsynced // a crash of the machine may take back what is written
 	}
-	h.Fields = storage.WithOrigin(h.Fields, wr.line.attempt.origin)
+	h.Fields = storage.WithBranch(storage.WithOrigin(h.Fields, wr.line.attempt.origin), wr.line.branch.ID)
 	storage.SetPlanned(&h, wr.placement.Plan(h.Version))
 	wr.line.noteSettled(&h)
 	if wr.finishing {

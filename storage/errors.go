@@ -29,6 +29,10 @@ var (
 	// ErrCalledOff ends what is done in the background for a version that is deleted.
 	ErrCalledOff = errors.New("the version is not kept any more")
 
+	// ErrKept is returned when a version is not deleted because somebody has marked it, or
+	// one that refers to it.
+	ErrKept = errors.New("the version is marked to be kept")
+
 	// ErrName is returned for a name that cannot be used as a file name.
 	ErrName = errors.New("invalid name")
 )

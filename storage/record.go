@@ -25,6 +25,8 @@ type Record struct {
 	RestoredVersion   uint64 `json:"restored_version"`           // 0: none
 	RestoredIteration *int64 `json:"restored_iteration"`         // null: none
 	RestoredAttempt   string `json:"restored_attempt,omitempty"` // that wrote it
+	// Branch is the way back that the branch of the run began with; "": none.
+	Branch BranchID `json:"branch,omitzero"`
 	// Damaged are the versions (ID.String) that this run, or one before it, has set aside
 	// because their bytes are wrong, while they are stored.
 	Damaged     []string `json:"damaged,omitempty"`

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +31,8 @@ type listedCheckpoint struct {
 	Nodes    []*offline.Node `json:"nodes,omitempty"`  // that have, or had, versions
 	Versions []listedVersion `json:"versions"`         // oldest first
 	Requests []listedRequest `json:"requests,omitempty"`
+	// WayBack is the last way back, while a start goes by it: see WAYBACK.json.
+	WayBack *storage.WayBack `json:"way_back,omitempty"`
 }
 
 type listedVersion struct {
@@ -45,8 +49,11 @@ type listedVersion struct {
 	Lineage       string          `json:"lineage"`
 	NewestLineage bool            `json:"newest_lineage"`
 	// OtherBranch: the newest complete version does not come from this one.
-	OtherBranch bool   `json:"other_branch"`
-	Error       string `json:"error,omitempty"`
+	OtherBranch bool `json:"other_branch"`
+	// Branch is the name of the branch that a way back has passed over with it.
+	Branch string   `json:"branch,omitempty"`
+	Labels []string `json:"labels"` // of the marks that keep it
+	Error  string   `json:"error,omitempty"`
 	// Level is how the version was to be protected on the nodes, "pfs" if it
 	// went to the parallel file system at once; null if that is not known.
 	Level *storage.Levels `json:"level"`
@@ -85,7 +92,9 @@ DIR is a base directory that holds checkpoints, or one checkpoint; without it,
 CRAFT_CP_PATH or the working directory. A * marks the lineage that a restart
 would continue: that of the newest complete version, or one that was begun anew
 and has versions of nested checkpoints so far. "other branch" is what the newest
-version does not come from: it was away when a run went on from an older one.
+version does not come from: it was away when a run went on from an older one. "branch
+to-5" is what a way back has passed over, with version 5 as its newest. LABELS are of
+milestones, and of what craft keep has marked.
 
 Versions on the storage of nodes are listed as far as it is on this machine; of
 the others the newest is known (NODES.json). LEVEL is how a version was to be
@@ -157,6 +166,8 @@ func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoi
 		listed.Durability = v.Durability(versions, listed.Bases)
 		out.Versions = append(out.Versions, listed)
 	}
+	out.WayBack = c.GoesBack(versions)
+	bad = append(bad, goneMarks(c, versions)...)
 	if gone := c.Gone(versions); gone != nil && where.version == nil {
 		bad = append(bad, gone)
 	}
@@ -168,7 +179,7 @@ func describeVersion(v offline.Version) listedVersion {
 		Version: v.ID.Version, Attempt: attemptHex(v.ID.Attempt), Path: osstring.String(v.Path),
 		Ranks: v.Size(), Parts: len(v.Parts), Complete: v.Complete(), State: v.State(),
 		Bytes: v.Bytes, NewestLineage: v.Newest, OtherBranch: v.Other, Home: v.Home, OnNodes: v.OnNodes, Rebuilt: v.Rebuilt,
-		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Level: v.Planned(), Reached: v.Reached, Lineage: v.LineageText,
+		Elsewhere: v.Elsewhere, Bases: []uint64{}, where: v.Where(), Level: v.Planned(), Branch: v.Passed, Labels: append([]string{}, v.Labels...), Reached: v.Reached, Lineage: v.LineageText,
 	}
 	if v.Err != nil {
 		l.Error, l.State = v.Err.Error(), "unreadable"
@@ -193,6 +204,12 @@ func (l listing) print(s *screen) {
 		left("CHECKPOINT"), right("VERSION"), left("ATTEMPT").drop(1), right("ITERATION"), right("RANKS").drop(3), left("STATE"), right("SIZE"), left(when),
 		left("LINEAGE").drop(2), left("LOCK").drop(4), left("LEVEL").drop(7), left("WHERE").drop(6), left("BASES").drop(5), left("DURABILITY").drop(8),
 	)
+	labels := slices.ContainsFunc(l.Checkpoints, func(c listedCheckpoint) bool {
+		return slices.ContainsFunc(c.Versions, func(v listedVersion) bool { return len(v.Labels) > 0 })
+	})
+	if labels {
+		t.columns = append(t.columns, left("LABELS"))
+	}
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
 			s.say("%s holds no versions", c.Path)
@@ -201,6 +218,8 @@ func (l listing) print(s *screen) {
 		for _, v := range c.Versions {
 			lineage := short(v.Lineage)
 			switch {
+			case v.Branch != "":
+				lineage += fmt.Sprintf(" (branch %s)", v.Branch)
 			case v.OtherBranch:
 				lineage += " (other branch)"
 			case v.NewestLineage:
@@ -214,8 +233,15 @@ func (l listing) print(s *screen) {
 			if bases != "" {
 				bases += fmt.Sprintf(" (%s)", s.size(v.Referred))
 			}
-			t.add(c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability))
+			cells := []string{c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
+				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability)}
+			if labels {
+				cells = append(cells, strings.Join(v.Labels, ", "))
+			}
+			t.add(cells...)
+		}
+		if c.WayBack != nil && c.WayBack.Pending() {
+			s.say("checkpoint %s: the next start goes back to %s (%s, asked for %s)", c.Name, c.WayBack.To, c.WayBack.Asked, s.moment(&c.WayBack.Created))
 		}
 	}
 	if len(t.rows) > 0 {

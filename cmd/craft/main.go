@@ -2,6 +2,7 @@
 // into checkpoint directories: which versions there are, what is in them, and
 // whether every byte is what was written. It changes nothing there, except that
 // craft checkpoint and craft halt leave requests to the job that writes there, craft unlock
+// craft restore leaves a note for the next start, craft keep and unkeep set marks, craft unlock
 // removes a lock, and craft node clean what deleted checkpoints have left on a node.
 //
 // docs/cli.md describes its commands, their JSON and the exit codes.

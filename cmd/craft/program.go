@@ -117,6 +117,7 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
   craft verify cp/lanczos       read every byte and check it
   craft checkpoint cp/lanczos   have the job that writes there store a version now
   craft halt cp/lanczos         have it store one, and end
+  craft restore cp/lanczos --version 12   the next start goes back to that
   craft node ls                 what checkpoints have on this node
   craft plan replica -p 1536    what data in the memory of ranks survives`,
 		Args:          commandsOnly("", topCommands),
@@ -130,11 +131,11 @@ Exit codes: 0 fine; 1 something failed or damage was found; 2 wrong usage;
 		}
 		return &usageError{err}
 	})
-	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), checkpointCommand(p), haltCommand(p), p.unlockCommand(), p.nodeCommand(), planCommand(p))
+	root.AddCommand(p.runCommand(), p.lsCommand(), p.showCommand(), p.verifyCommand(), p.reportCommand(), checkpointCommand(p), haltCommand(p), restoreCommand(p), keepCommand(p), unkeepCommand(p), p.unlockCommand(), p.nodeCommand(), planCommand(p))
 	return root
 }
 
-const topCommands = "run, ls, show, verify, report, checkpoint, halt, unlock, node and plan"
+const topCommands = "run, ls, show, verify, report, checkpoint, halt, restore, keep, unkeep, unlock, node and plan"
 
 // commandsOnly refuses what is no command of one that does nothing itself.
 func commandsOnly(prefix, there string) cobra.PositionalArgs {

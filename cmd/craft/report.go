@@ -20,6 +20,18 @@ type reported struct {
 	Runs []storage.Record `json:"runs"` // by checkpoint, oldest first
 	// Requests are those to the jobs that write there.
 	Requests []listedRequest `json:"requests"`
+	// Milestones are the versions that are kept for their labels, by checkpoint, oldest first.
+	Milestones []reportedMark `json:"milestones"`
+}
+
+// reportedMark is a label of a version.
+type reportedMark struct {
+	Checkpoint string     `json:"checkpoint"`
+	Version    uint64     `json:"version"`
+	Directory  string     `json:"directory"`
+	Label      string     `json:"label"`
+	ByHand     bool       `json:"by_hand"` // by craft keep
+	Created    *time.Time `json:"created"`
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -41,7 +53,7 @@ processor) in the time of the run; and rank 0's phases. A run without an end goe
 }
 
 func (p *program) report(ctx context.Context, where *location) (seen overview, err error) {
-	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}}
+	r := reported{Path: osstring.String(where.path), Runs: []storage.Record{}, Milestones: []reportedMark{}}
 	var dirs []string
 	for _, c := range where.checkpoints {
 		records, err := filestore.Records(p.fs, c.Store.Dir())
@@ -50,11 +62,16 @@ func (p *program) report(ctx context.Context, where *location) (seen overview, e
 		}
 		r.Runs = append(r.Runs, records...)
 		dirs = append(dirs, c.Store.Dir())
+		for _, m := range c.Marks {
+			r.Milestones = append(r.Milestones, reportedMark{
+				Checkpoint: c.Name, Version: m.ID.Version, Directory: m.ID.String(), Label: labelText(m), ByHand: m.ByHand, Created: documentTime(m.Created),
+			})
+		}
 	}
 	var unread []error
 	r.Requests, unread = jobs{p}.requestsAt(ctx, dirs)
 	seen.problems = append(seen.problems, unread...)
-	seen.document, seen.empty = r, len(r.Runs) == 0
+	seen.document, seen.empty = r, len(r.Runs)+len(r.Milestones) == 0
 	return seen, nil
 }
 
@@ -79,8 +96,25 @@ func (r reported) print(s *screen) {
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
 			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
 	}
-	s.show(t, s.width)
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
+	}
+	r.printMilestones(s)
 	sayHalts(s, r.Requests)
+}
+
+func (r reported) printMilestones(s *screen) {
+	t := newTable(left("CHECKPOINT"), left("MILESTONE"), right("VERSION"), left("BY"), left("SINCE"))
+	for _, m := range r.Milestones {
+		by := "the program"
+		if m.ByHand {
+			by = "craft keep"
+		}
+		t.add(m.Checkpoint, m.Label, strconv.FormatUint(m.Version, 10), by, s.moment(m.Created))
+	}
+	if len(t.rows) > 0 {
+		s.show(t, s.width)
+	}
 }
 
 func duration(seconds float64) string {

@@ -63,6 +63,9 @@ func (d *shownVersion) printHeader(s *screen) {
 	default:
 		line("ranks", fmt.Sprintf("%d (%s)", d.Ranks, d.state))
 	}
+	if len(d.Labels) > 0 {
+		line("labels", strings.Join(d.Labels, ", "))
+	}
 	line("size", s.size(d.Bytes))
 	d.printLevels(s, line)
 	for _, a := range d.Ancestors {

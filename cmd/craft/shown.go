@@ -36,6 +36,8 @@ type shownVersion struct {
 	Flush       bool                    `json:"flush"` // to the parallel file system
 	// Elsewhere: nodes that cannot be read from here may have more of it.
 	Elsewhere bool `json:"elsewhere"`
+	// Labels are those of the marks that keep it.
+	Labels []string `json:"labels"`
 	// Locations are where it is, the parallel file system first.
 	Locations []shownLocation `json:"places"`
 	// Bases are the versions that hold chunks of this one.
@@ -88,7 +90,7 @@ func describeParts(v *offline.Version, parts []readPart) *shownVersion {
 		Checkpoint: h.Name, Path: osstring.String(v.Path), Version: h.Version, Attempt: attemptHex(h.Attempt),
 		Lineage: lineageHex(h.Lineage), Iteration: iteration(h), Created: documentTime(h.Created), Ranks: h.Size,
 		Parts: len(v.Parts), Complete: v.Complete(), Ancestors: storage.NoteAncestors(h.Ancestors), Keys: []shownKey{},
-		Locations: []shownLocation{}, Bases: []shownBase{}, state: v.State(), onDisk: true,
+		Locations: []shownLocation{}, Bases: []shownBase{}, state: v.State(), onDisk: true, Labels: append([]string{}, v.Labels...),
 	}
 	if json.Valid(h.Fingerprint) {
 		d.Fingerprint = h.Fingerprint

@@ -67,6 +67,7 @@ var Variables = []Variable{
 	{Name: "CRAFT_REPAIR_TIMEOUT", Values: "a duration such as 90s or 15m; 0 = no limit", Default: "15m", Meaning: "how long a repair waits for ranks that are alive and do not come, then they are killed (as `craft run --repair-timeout`); they are named when half of it has passed"},
 	{Name: "CRAFT_REQUEUE_CODE", Values: "2 to 255, but not 76 and 130", Default: "75", Meaning: "exit code of a program that is to be started again, as the site wants it ([ending.md](ending.md))"},
 	{Name: "CRAFT_RESTART", Values: "0, 1, 2, ...", Default: "0", Meaning: "how often the job was deployed again as a whole (`craft run --restarts`); set by the launcher for the ranks"},
+	{Name: "CRAFT_RESTART_FROM", Values: "the number of a version, iteration=K, milestone=LABEL, or the name of a version's directory", Default: "", Meaning: "the start of the job goes back to that version, once: later starts with the same value go on with what was done since ([checkpointing.md](checkpointing.md#going-back-and-what-is-kept))"},
 	{Name: "CRAFT_ROLE", Values: "guard, daemon, rank", Default: "", Meaning: "what a process of a job is; set by the launcher"},
 	{Name: "CRAFT_RS_PARITY", Values: "1, 2, ...", Default: "2", Meaning: "how many of a set the level rs can lose, fewer than CRAFT_SET_SIZE"},
 	{Name: "CRAFT_SET_SIZE", Values: "2 to 256", Default: "4", Meaning: "ranks, on different nodes, that protect each other by parity (xor, rs)"},

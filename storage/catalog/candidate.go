@@ -18,13 +18,15 @@ type Candidate struct {
 	Fingerprint []byte
 	Ancestors   []container.Ancestor
 	Origin      storage.ID // that its run was restored from; zero: none, or not known
-	Other       bool       // the newest one does not come from it
+	Branch      storage.BranchID
+	Iteration   int64 // or container.NoIteration; of what is Known
+	Other       bool  // the newest one does not come from it
 }
 
 // Describe enters what its header says.
 func (c *Candidate) Describe(h container.Header) {
 	c.Known, c.Lineage, c.Fingerprint, c.Ancestors = true, &h.Lineage, h.Fingerprint, h.Ancestors
-	c.Origin = storage.Origin(h)
+	c.Origin, c.Branch, c.Iteration = storage.Origin(h), storage.Branch(h), h.Iteration
 }
 
 // NewestLineage keeps, of complete versions newest first, those of one lineage: that

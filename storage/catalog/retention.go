@@ -17,6 +17,12 @@ type Retention struct {
 	// Damaged are complete versions that turned out not to be readable. They do
 	// not count among the Keep newest.
 	Damaged []storage.ID
+	// Passed are those that a way back has passed over: they are not gone on from. They do not count
+	// among the Keep newest either, so that they stay until what is gone on from has as many.
+	Passed []storage.ID
+	// Marks keep versions, and what these refer to, whatever else holds. Of those marked none
+	// counts among the Keep newest.
+	Marks []storage.Mark
 }
 
 // Kept is a version on several levels, as Retention sees it.
@@ -56,7 +62,7 @@ type Prunable struct {
 // themselves or not. Of these stay: of each level the Keep newest complete ones whose levels
 // cover it and, if Keep is 2 or more, one that needs no byte of what the newest of them needs;
 // of what is yet to be copied the oldest and the Keep newest, on the nodes; the newest verified
-// one; and what all these refer to. levels are those that the nodes are to have.
+// one; those with a mark; and what all these refer to. levels are those that the nodes are to have.
 //
 // Of what is in memory alone only the newest stays, and only as long as nothing newer is in memory;
 // of what is in files as well the newest that survives as much as a level in memory does.
@@ -66,13 +72,22 @@ func (r Retention) Prunable(levels []storage.Level, versions []Kept) (w Prunable
 	inFiles := func(list []Kept) []Kept {
 		return slices.DeleteFunc(slices.Clone(list), func(v Kept) bool { return v.Volatile })
 	}
-	good, versions = inFiles(good), inFiles(versions)
+	good, versions = r.counting(inFiles(good)), inFiles(versions)
 	keep := max(r.Keep, 1)
 	if len(good) < keep {
 		return w
 	}
 	floor := good[keep-1].ID.Version
 	onNodes, atHome := r.wanted(levels, good)
+	for _, v := range versions {
+		switch {
+		case !r.marked(v.ID):
+		case v.Home:
+			atHome[v.ID] = true
+		default:
+			onNodes[v.ID] = true
+		}
+	}
 	addReferenced(onNodes, versions)
 	addReferenced(atHome, versions)
 	for _, v := range versions {
@@ -112,6 +127,15 @@ func (r Retention) good(versions []Kept) (good []Kept) {
 	}
 	slices.SortFunc(good, func(a, b Kept) int { return b.ID.Compare(a.ID) })
 	return good
+}
+
+// counting are those of them that count among the Keep newest.
+func (r Retention) counting(good []Kept) []Kept {
+	return slices.DeleteFunc(good, func(v Kept) bool { return slices.Contains(r.Passed, v.ID) || r.marked(v.ID) })
+}
+
+func (r Retention) marked(id storage.ID) bool {
+	return slices.ContainsFunc(r.Marks, func(m storage.Mark) bool { return m.ID == id })
 }
 
 // wanted are the versions, of those given newest first, that stay for their own sake.

@@ -40,13 +40,21 @@ type Versions struct {
 
 	list    []Version
 	damaged []storage.ID
+	passed  []storage.ID
+	marks   []storage.Mark
 	// waiting are incomplete versions, newer than what was restored, that may be complete
 	// again.
 	waiting []Kept
 }
 
-// Clear forgets all, but for which of them are verified or damaged.
-func (vs *Versions) Clear() { vs.list, vs.waiting = nil, nil }
+// Clear forgets all, but for which of them are verified, damaged or marked.
+func (vs *Versions) Clear() { vs.list, vs.waiting, vs.passed = nil, nil, nil }
+
+// PassOver notes that a way back has passed over a version: see Retention.
+func (vs *Versions) PassOver(id storage.ID) { vs.passed = append(vs.passed, id) }
+
+// SetMarks names the marks that there are now: see Retention.
+func (vs *Versions) SetMarks(marks []storage.Mark) { vs.marks = marks }
 
 // Add enters a version that is newer than all others: older ones of its stage are not in memory
 // any more if it is.
@@ -228,7 +236,7 @@ func (vs *Versions) prunable(list []Version, keep int, levels []storage.Level) P
 	for _, v := range list {
 		kept = append(kept, v.Kept)
 	}
-	return Retention{Keep: keep, Verified: vs.Verified, Damaged: vs.damaged}.Prunable(levels, kept)
+	return Retention{Keep: keep, Verified: vs.Verified, Damaged: vs.damaged, Passed: vs.passed, Marks: vs.marks}.Prunable(levels, kept)
 }
 
 func (vs *Versions) take(p Prunable) Prunable {

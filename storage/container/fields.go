@@ -32,6 +32,9 @@ const (
 	// FieldUnsynced: the files of the version were published without waiting until a crash of
 	// the machine cannot take them back (CRAFT_SYNC=none).
 	FieldUnsynced FieldID = 7
+	// FieldBranch: the way back that the branch of the version began with; a version of a
+	// computation that was not taken back has no such field (storage.Branch).
+	FieldBranch FieldID = 8
 	// FieldFinished: the run had come to its end with the version, a byte of 1.
 	FieldFinished FieldID = 10
 )

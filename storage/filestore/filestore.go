@@ -237,6 +237,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 		if recordPattern().MatchString(d.Name()) {
 			records = append(records, d.Name())
 		}
+		if IsTrash(d.Name()) && putBack(s, d.Name()) {
+			continue
+		}
 		if IsTrash(d.Name()) || isTemporary(d.Name()) {
 			// What cannot be deleted does no harm: it is not taken for a version.
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, d.Name()))
@@ -317,10 +320,7 @@ func isTemporary(name string) bool {
 	if !strings.HasSuffix(name, ".tmp") {
 		return false
 	}
-	if strings.HasPrefix(name, LockName+"-") {
-		return true
-	}
-	written, hidden := strings.CutPrefix(name, ".")
-	return hidden && slices.ContainsFunc([]string{LatestName + ".", storage.ManifestName + ".", RecordPrefix, RequestPrefix, AnswerPrefix},
-		func(prefix string) bool { return strings.HasPrefix(written, prefix) })
+	hidden := []string{LatestName + ".", storage.ManifestName + ".", storage.WayBackName + ".", RecordPrefix, milestonePrefix, keepPrefix, RequestPrefix, AnswerPrefix}
+	return strings.HasPrefix(name, LockName+"-") ||
+		slices.ContainsFunc(hidden, func(prefix string) bool { return strings.HasPrefix(name, "."+prefix) })
 }

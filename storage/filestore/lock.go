@@ -193,6 +193,9 @@ func (s *Store) makeRoom() {
 	s.withdraw()
 	entries, _ := s.fs.ReadDir(s.dir) // without it nothing is gained
 	for _, e := range entries {
+		if IsTrash(e.Name()) && putBack(s, e.Name()) {
+			continue
+		}
 		if IsTrash(e.Name()) || e.Name() == SpareName {
 			_ = vfs.RemoveAll(s.fs, filepath.Join(s.dir, e.Name()))
 		}

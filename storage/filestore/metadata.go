@@ -66,6 +66,8 @@ func lostWith(name string) string {
 	switch name {
 	case storage.ManifestName:
 		return "without it what the nodes hold cannot be found, so do that only if nothing on them is needed"
+	case storage.WayBackName:
+		return "it says which version the computation was taken back to; without it a start goes on from the newest one"
 	case LatestName:
 		return "it names the newest version for people; without it a start may not notice that this version is missing"
 	}
@@ -110,6 +112,36 @@ func (s *Store) Announced(ctx context.Context) (*storage.Latest, error) {
 		return nil, err
 	}
 	return &latest, nil
+}
+
+// WayBack reads the note about the last way back; nil: there is none.
+func WayBack(fsys vfs.Reader, dir string) (*storage.WayBack, error) {
+	data, err := ReadMetadata(fsys, dir, storage.WayBackName)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var w storage.WayBack
+	err = json.Unmarshal(data, &w)
+	if err == nil {
+		err = w.Check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): %s; go back once more (craft restore %s --version N), or delete that file",
+			filepath.Join(dir, storage.WayBackName), err, lostWith(storage.WayBackName), dir)
+	}
+	return &w, nil
+}
+
+// WayBackOf is that of a store's directory.
+func WayBackOf(s *Store) (*storage.WayBack, error) { return WayBack(s.fs, s.dir) }
+
+// SetWayBack writes it, durably.
+func SetWayBack(ctx context.Context, s *Store, w *storage.WayBack) error {
+	data, err := json.MarshalIndent(w, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.WriteMetadata(ctx, storage.WayBackName, append(data, '\n'))
 }
 
 // RecordPrefix starts the names of the records of runs, which sort by the time when they began.

@@ -25,11 +25,14 @@ func CheckName(name string) error {
 // version"; "" if nothing there is called so.
 func OfCheckpoint(name string) string {
 	_, version := storage.ParseID(name)
+	_, mark := parseMark(name)
 	switch {
 	case version:
 		return "a version"
-	case name == storage.ManifestName, name == LatestName:
+	case name == storage.ManifestName, name == LatestName, name == storage.WayBackName:
 		return "a note"
+	case mark:
+		return "the mark of a version"
 	case recordPattern().MatchString(name):
 		return "the record of a run"
 	case requestPattern().MatchString(name):

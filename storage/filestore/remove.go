@@ -16,9 +16,14 @@ const removeTries = 100
 
 // Remove implements storage.Driver: the version first gets a hidden name, so
 // that a crash in between leaves nothing that looks complete; what is worth it becomes
-// spares. Where it cannot have one it is deleted in place.
+// spares. Where it cannot have one it is deleted in place. A version that a mark keeps stays:
+// storage.ErrKept. Whoever makes a mark looks for the version afterwards, and here the marks are
+// looked for when it has its hidden name, so that one of the two sees the other.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	trash := filepath.Join(s.dir, TrashPrefix+id.String())
+	if err := MarksOf(s).keeps(id); err != nil {
+		return err
+	}
 	err := s.fs.Rename(s.Path(id), trash)
 	// An earlier deletion of a version of this name was interrupted, or
 	// another process is at it.
@@ -33,6 +38,9 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 		return s.removeInPlace(id)
 	case err != nil:
 		return vfs.IgnoreMissing(err)
+	}
+	if err := MarksOf(s).keeps(id); err != nil {
+		return errors.Join(err, s.fs.Rename(trash, s.Path(id)))
 	}
 	return s.spares.keep(trash)
 }

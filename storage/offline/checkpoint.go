@@ -29,6 +29,8 @@ type Checkpoint struct {
 	Manifest *manifest.Manifest // nil: no version was on nodes, or ManifestUnread
 	Latest   *storage.Latest
 	Runs     []storage.Record
+	Marks    []storage.Mark   // of versions that are kept
+	WayBack  *storage.WayBack // the last one
 	Unread   []error
 	// ManifestUnread says that there is a manifest that cannot be read: versions may be on nodes.
 	ManifestUnread bool
@@ -53,10 +55,12 @@ func Open(ctx context.Context, fsys vfs.FS, dir string) (*Checkpoint, error) {
 	}
 	c.Manifest, err = ReadManifest(fsys, dir)
 	c.ManifestUnread = err != nil
-	var latest, runs error
+	var latest, runs, marks, back error
 	c.Latest, latest = files.Announced(ctx)
 	c.Runs, runs = files.Records(ctx)
-	c.Unread = slices.DeleteFunc([]error{err, latest, runs}, func(err error) bool { return err == nil })
+	c.Marks, marks = filestore.MarksOf(files).List()
+	c.WayBack, back = filestore.WayBackOf(files)
+	c.Unread = slices.DeleteFunc([]error{err, latest, runs, marks, back}, func(err error) bool { return err == nil })
 	if err := c.lookAtNodes(ctx); err != nil {
 		return nil, err
 	}

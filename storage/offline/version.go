@@ -42,6 +42,10 @@ type Version struct {
 	// Reached are the levels that it has on the nodes; nil if not all of them can be
 	// read from here, or it is not kept there.
 	Reached *storage.Levels
+	// Labels are those of the marks that keep it.
+	Labels []string
+	// Passed is the name of the branch that a way back has passed over with it; "": none has.
+	Passed string
 }
 
 // Durability is how safe one of a checkpoint's versions is that refers to others, as far as
@@ -129,18 +133,21 @@ func (c *Checkpoint) markLineages(list []Version) {
 		// A restart may go on with one of which only what is nested in this checkpoint is stored.
 		newest = anew
 	}
-	var ids []storage.ID // of the complete ones
-	for _, v := range list {
-		if v.Complete() {
-			ids = append(ids, v.ID)
-		}
+	complete := whole(all, list)
+	back := c.wayBack(complete, told)
+	head, origins := catalog.GoesOnFrom(complete, told, back), told.Origins(complete)
+	if back != nil {
+		newest = head.Lineage
 	}
-	complete := slices.DeleteFunc(all, func(one catalog.Candidate) bool { return !slices.Contains(ids, one.ID) })
-	_, others := catalog.OthersLast(told.Origins(complete), complete, catalog.GoneOnFrom(c.Runs, ids))
+	_, others := catalog.OthersLast(origins, complete, head.ID)
 	for i := range list {
 		v, lineage := &list[i], list[i].Lineage()
 		v.Newest = lineage != nil && newest != nil && *lineage == *newest
+		v.Labels = catalog.Labels(c.Marks, v.ID)
 		v.Other = v.Newest && slices.ContainsFunc(others, func(c catalog.Candidate) bool { return c.ID == v.ID })
+		if back != nil && (v.Other || !v.Newest) {
+			v.Passed = catalog.NameOfBranch(origins, c.WayBack.Passed, v.ID)
+		}
 	}
 }
 

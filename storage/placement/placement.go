@@ -161,6 +161,10 @@ func (p *Placement) Plan(version uint64) storage.Levels { return p.planner.plan(
 // used: the next version is made at the levels that they would have been due for.
 func (p *Placement) SkipNumbers(from, to uint64) { p.planner.skipNumbers(from, to) }
 
+// Demand lets the next version, of that number, come home, whatever the policy says. All ranks
+// do so before anybody asks for its plan.
+func Demand(p *Placement, version uint64) { p.planner.demand(version) }
+
 // Possible are the levels that the nodes allow instead of others.
 func (p *Placement) Possible(wanted storage.Levels) storage.Levels {
 	return p.schemes.allPossible(wanted)

@@ -19,6 +19,8 @@ type planner struct {
 	// failed: the last version is nowhere. One that is due for memory alone is made then without what is owed, which may
 	// not be there for long: a full disk would end versions in memory, too.
 	failed bool
+	// demanded is the number of a version that is to be at home whatever is due.
+	demanded uint64
 	// weak are the planned levels at which this rank's part of a version is not.
 	weak map[storage.ID]storage.Levels
 }
@@ -28,6 +30,9 @@ func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.due(version)
+	if version == p.demanded {
+		plan = plan.With(storage.LevelsOf(storage.PFS)).Staged()
+	}
 	if p.owed == 0 || p.waits(plan) {
 		return plan
 	}
@@ -42,6 +47,13 @@ func (p *planner) due(version uint64) storage.Levels {
 		}
 	}
 	return p.policy.Plan(version)
+}
+
+// demand is Demand.
+func (p *planner) demand(version uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.demanded = version
 }
 
 // waits reports whether what is owed is for a later version than one for which so much is due.

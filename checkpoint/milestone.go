@@ -1,0 +1,224 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/catalog"
+	"github.com/craft-go/craft/storage/filestore"
+	"github.com/craft-go/craft/storage/placement"
+)
+
+// A milestone is a version that stays, with a label, until somebody takes that back: it is whole
+// by itself, on the parallel file system, and marked there by a file beside the versions
+// (storage.Mark). craft keep marks versions in the same way.
+
+// WithMilestones keeps only the newest n versions that Milestone has marked, at least 1: older
+// ones are ordinary versions again. Without it all stay. What craft keep has marked does not count.
+func WithMilestones(n int) Option { return func(o *options) { o.milestones = &n } }
+
+func (o *options) validateMilestones() error {
+	if o.milestones != nil && *o.milestones < 1 {
+		return fmt.Errorf("%w: WithMilestones: %d (allowed: at least 1)", ErrArgument, *o.milestones)
+	}
+	return nil
+}
+
+// Milestone makes the next call of UpdateAndWrite or Write one that writes a version, whatever its
+// frequency, and a milestone of that: a version that refers to no other, is on the parallel file
+// system when it is one, and stays, besides those that are kept anyway, until craft unkeep, or
+// WithMilestones, takes that back. CRAFT_RESTART_FROM=milestone=LABEL and craft restore go back to it; no
+// restart takes an old one by itself. The label is printable text without slashes, up to 100
+// bytes; several calls give several labels.
+//
+// All ranks call it with the same label before that call. When that returns nil the version is a milestone;
+// after an error the next one is to be. In the asynchronous modes that is so when the
+// next call that waits has returned. Of a nested checkpoint it is ErrArgument: nobody can go
+// back to a version of that alone.
+func (cp *Checkpoint) Milestone(label string) error {
+	return cp.call("Milestone", func() error {
+		if err := storage.CheckLabel(label); err != nil {
+			return fmt.Errorf("checkpoint %q: %w: Milestone: %w", cp.name, ErrArgument, err)
+		}
+		if p := cp.line.parent; p != nil {
+			return fmt.Errorf("checkpoint %q: %w: Milestone of a checkpoint that is nested in %q: nobody could go back to it without that: make one of %q",
+				cp.name, ErrArgument, p.name, cp.line.outermost().name)
+		}
+		if !slices.Contains(cp.out.labels, label) {
+			cp.out.labels = append(cp.out.labels, label)
+		}
+		return nil
+	})
+}
+
+// nextNumber is that of the next version. If that is to be a milestone it is planned for the
+// parallel file system.
+func (wr *writing) nextNumber() uint64 {
+	next := wr.line.attempt.last + 1
+	if len(wr.labels) > 0 && wr.placement != nil {
+		placement.Demand(wr.placement, next)
+	}
+	return next
+}
+
+// newFlight begins one, of a milestone if one is due.
+func (wr *writing) newFlight(f *flight) *flight {
+	f.done.labels, wr.labels = wr.labels, nil
+	return f
+}
+
+// landMilestone makes a version that is complete on all ranks a milestone, if it is to be one. If
+// the version has failed the next one is to be.
+func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) error {
+	if len(f.done.labels) == 0 {
+		return nil
+	}
+	if failed != nil {
+		wr.labels = append(f.done.labels, wr.labels...)
+		return nil
+	}
+	err := wr.comeHome(ctx, f.id())
+	if err == nil && wr.root() {
+		if err = (marks{wr.up}).set(ctx, f.id(), f.done.labels); err == nil {
+			wr.up.prune(context.WithoutCancel(ctx)) // an older one may be one too many now
+		}
+	}
+	if _, err = wr.agree(ctx, err); err != nil {
+		wr.labels = append(f.done.labels, wr.labels...)
+		// As text: the version is stored, and is not written once more because of a full disk.
+		return fmt.Errorf("version %d is stored, but is no milestone (the next one is to be): %w", f.header.Version, &milestoneError{err})
+	}
+	wr.rootLog.Info("milestone", "version", f.header.Version, "labels", strings.Join(f.done.labels, ", "))
+	return nil
+}
+
+// milestoneError hides that a disk was full from who would write the version once more.
+type milestoneError struct{ err error }
+
+func (e *milestoneError) Error() string { return e.err.Error() }
+
+func (e *milestoneError) Unwrap() error {
+	if vfs.IsFull(e.err) {
+		return nil
+	}
+	return e.err
+}
+
+// comeHome waits until the parallel file system has a version. It is collective.
+func (wr *writing) comeHome(ctx context.Context, id storage.ID) error {
+	if !wr.placement.OnNodes() {
+		return nil
+	}
+	err := wr.up.maintenanceDone(ctx)
+	if err == nil {
+		err = disagreed(wr.placement.Flush(ctx, id))
+	}
+	if _, err := wr.agree(ctx, err); err != nil {
+		return err
+	}
+	if wr.root() {
+		wr.up.flushed.add(id)
+		wr.up.arrived()
+	}
+	return nil
+}
+
+// marks are those of a checkpoint, on rank 0.
+type marks struct{ up *upkeep }
+
+// set sets the marks of a version. Where there is no room, what need not be kept goes.
+func (k marks) set(ctx context.Context, id storage.ID, labels []string) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, label := range labels {
+		m := storage.Mark{ID: id, Label: label, Created: time.Now().UTC().Truncate(time.Millisecond)}
+		err := filestore.MarksOf(k.up.home).Set(m)
+		if vfs.IsFull(err) && k.up.line.outermost().up.makeRoom(ctx) > 0 {
+			err = filestore.MarksOf(k.up.home).Set(m)
+		}
+		if err != nil {
+			return fmt.Errorf("mark with label %q: %w", label, err)
+		}
+	}
+	return nil
+}
+
+// read finds out which versions are marked, before it is decided which need not be kept, and takes
+// back what is more than WithMilestones. It reports whether that is known.
+func (k marks) read() bool {
+	u := k.up
+	if u.line.parent != nil || u.light { // nothing is, or nothing is in files
+		return true
+	}
+	all, err := filestore.MarksOf(u.home).Named()
+	if err != nil {
+		u.log.Warn("no old version is deleted: it cannot be read which ones are marked to be kept", "path", u.dir(), "error", err)
+		return false
+	}
+	limit := math.MaxInt
+	if u.opt.milestones != nil {
+		limit = *u.opt.milestones
+	}
+	for _, m := range catalog.Stale(all, limit) {
+		if err := k.takeBack(m); err != nil {
+			u.log.Warn("an old milestone is not taken back", "version", m.ID.Version, "error", err)
+			continue
+		}
+		all = slices.DeleteFunc(all, func(o storage.Mark) bool { return o == m })
+	}
+	u.line.stored.SetMarks(all)
+	return true
+}
+
+// takeBack removes the program's marks of a version.
+func (k marks) takeBack(old storage.Mark) error {
+	all, err := filestore.MarksOf(k.up.home).List()
+	for _, m := range all {
+		if err == nil && m.ID == old.ID && !m.ByHand {
+			err = filestore.MarksOf(k.up.home).Remove(m)
+		}
+	}
+	return err
+}
+
+// keep reports that a version was not removed because somebody has marked it meanwhile.
+func (k marks) keep(id storage.ID, err error) bool {
+	if !errors.Is(err, storage.ErrKept) {
+		return false
+	}
+	k.up.log.Info("an old version stays: it was marked to be kept", "version", id.Version)
+	return true
+}
+
+// withoutOldMilestones leaves milestones out that no restart takes by itself, and says which.
+func (l *looker) withoutOldMilestones(s *survey) error {
+	if l.line.parent != nil || l.light {
+		return nil
+	}
+	marked, err := filestore.MarksOf(l.home).Named()
+	if err != nil {
+		return err
+	}
+	var own storage.ID
+	if s.Back != nil {
+		own = s.Back.To
+	}
+	all := s.Candidates
+	s.Candidates = catalog.WithoutOldMilestones(all, marked, own, s.Lost != "")
+	s.Milestones = idsOf(all[len(s.Candidates):])
+	return nil
+}
+
+// orMilestones says that there are milestones, which somebody can go back to.
+func (s survey) orMilestones() string {
+	if len(s.Milestones) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (milestones are no fall-back: to go back to %s set CRAFT_RESTART_FROM)", named(s.Milestones))
+}
