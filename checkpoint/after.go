@@ -73,7 +73,7 @@ func (l *listener) wait(limit time.Duration) (all bool) {
 }
 
 // tellListener tells the program of a version that is complete.
-func (wr *writing) tellListener(f *flight, reached storage.Levels) {
+func tellListener(wr *writing, f *flight, reached storage.Levels) {
 	if wr.opt.afterVersion == nil || !wr.root() {
 		return
 	}

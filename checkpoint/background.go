@@ -352,7 +352,7 @@ func (wr *writing) drain() error {
 
 // endAlone tells of a version that is complete, as rank 0 sees, without the other ranks.
 func (wr *writing) endAlone(ctx context.Context, f *flight) error {
-	known := !wr.placement.OnNodes() && wr.root() && wr.allParts(ctx, f.header) == nil
+	known := !wr.placement.OnNodes() && wr.root() && allParts(wr, ctx, f.header) == nil
 	if known {
 		wr.up.published(ctx, f.header, 0)
 	}

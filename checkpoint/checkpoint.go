@@ -240,7 +240,7 @@ func (cp *Checkpoint) close() error {
 		err = errors.Join(err, cp.lock.Unlock())
 	}
 	cp.reg.clear()
-	cp.leaveParent()
+	cp.line.leaveParent()
 	if err != nil {
 		return fmt.Errorf("close checkpoint %q: %w", cp.name, err)
 	}

@@ -45,9 +45,9 @@ func (wr *writing) checkConsistency(ctx context.Context, h container.Header, p p
 	case header:
 		return mine, fmt.Errorf("%w: they have different fingerprints, that of this rank is %s, or are nested differently, on this rank in %v", ErrDisagree, orNone(wr.fingerprint), h.Ancestors)
 	case values:
-		return mine, wr.findUnequal(ctx, keys, digests)
+		return mine, findUnequal(wr, ctx, keys, digests)
 	case all.boxes:
-		err := wr.checkCover(ctx, boxes)
+		err := checkCover(wr, ctx, boxes)
 		if err == nil {
 			wr.line.attempt.boxes = text
 		}
@@ -80,9 +80,9 @@ func decodeMaxima(m []int64) maxima {
 // checkDirectory makes sure, once, that rank 0 finds the parts of all ranks where it
 // writes its own: that no rank has another directory, or a disk of its own under
 // the same path. What rank 0 finds is an error of its part.
-func (wr *writing) checkDirectory(ctx context.Context, f *flight) error {
+func checkDirectory(wr *writing, ctx context.Context, f *flight) error {
 	if wr.root() {
-		f.err = wr.allParts(ctx, f.header)
+		f.err = allParts(wr, ctx, f.header)
 	}
 	_, err := wr.agree(ctx, f.err)
 	wr.line.attempt.sameDirectory = err == nil
@@ -90,7 +90,7 @@ func (wr *writing) checkDirectory(ctx context.Context, f *flight) error {
 }
 
 // allParts returns an error unless the parts of all ranks are there.
-func (wr *writing) allParts(ctx context.Context, h container.Header) error {
+func allParts(wr *writing, ctx context.Context, h container.Header) error {
 	id, _ := storage.Identity(h)
 	for r := range h.Size {
 		blob, err := wr.store.Driver.Open(ctx, id, storage.Part{Rank: r, Size: h.Size})
@@ -124,7 +124,7 @@ func condensed(b []byte) int64 {
 }
 
 // findUnequal names the keys whose replicas differ.
-func (wr *writing) findUnequal(ctx context.Context, keys []string, mine []byte) error {
+func findUnequal(wr *writing, ctx context.Context, keys []string, mine []byte) error {
 	byRank, err := fromAll(ctx, wr.core, keys)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func boxesOf(sections []container.Section) (boxes []keyDesc, text string) {
 }
 
 // checkCover lets every rank check that the boxes of all cover each array once.
-func (wr *writing) checkCover(ctx context.Context, boxes []keyDesc) error {
+func checkCover(wr *writing, ctx context.Context, boxes []keyDesc) error {
 	byRank, err := fromAll(ctx, wr.core, boxes)
 	if err != nil {
 		return err

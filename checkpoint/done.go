@@ -23,7 +23,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		cp.acc.done(int64(iter))
 		if !cp.line.finished {
-			if err := cp.finish(ctx, int64(iter)); err != nil {
+			if err := finish(ctx, cp, int64(iter)); err != nil {
 				return err
 			}
 		}
@@ -37,7 +37,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 	})
 }
 
-func (cp *Checkpoint) finish(ctx context.Context, iter int64) error {
+// finish writes the last version of a run.
+func finish(ctx context.Context, cp *Checkpoint, iter int64) error {
 	before := cp.line.attempt.last
 	cp.out.finishing = true
 	err := cp.out.write(ctx, iter)

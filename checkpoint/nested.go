@@ -73,9 +73,9 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 }
 
 // leaveParent takes the checkpoint out of the one around it, which it still knows.
-func (cp *Checkpoint) leaveParent() {
-	if p := cp.line.parent; p != nil {
-		p.children = slices.DeleteFunc(p.children, func(c *lineage) bool { return c == cp.line })
+func (l *lineage) leaveParent() {
+	if p := l.parent; p != nil {
+		p.children = slices.DeleteFunc(p.children, func(c *lineage) bool { return c == l })
 	}
 }
 

@@ -239,7 +239,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 			wr.line.attempt.settled = f.header.Version
 		}
 		wr.acc.stats.BytesWritten += f.done.FileBytes
-		wr.tellListener(f, outcome.Levels)
+		tellListener(wr, f, outcome.Levels)
 		if wr.root() {
 			wr.up.published(ctx, f.header, outcome.Levels)
 			wr.req.counted()
@@ -271,7 +271,7 @@ func (wr *writing) settle(ctx context.Context, f *flight) (placement.Outcome, er
 		outcome, err = wr.checkConsistency(ctx, h, f.done, outcome)
 	}
 	if err == nil && !wr.line.attempt.sameDirectory {
-		err = wr.checkDirectory(ctx, f)
+		err = checkDirectory(wr, ctx, f)
 	}
 	if err == nil {
 		wr.placement.Settled(h, outcome)
