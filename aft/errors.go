@@ -1,6 +1,7 @@
 package aft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -46,10 +47,13 @@ type BodyError struct {
 	Text string
 	// Err is the error itself; nil on other ranks than Rank, unless it is Everywhere.
 	Err error
+
+	own error // of another rank's body; nil: it had none
 }
 
 // Error names the rank.
 func (e *BodyError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Text) }
 
-// Unwrap is the error itself on the rank that returned it, else nil.
-func (e *BodyError) Unwrap() error { return e.Err }
+// Unwrap is the error itself on the rank that returned it, and on others the one that their own bodies have returned,
+// if they have: so an error that all bodies have returned is found on all ranks.
+func (e *BodyError) Unwrap() error { return cmp.Or(e.Err, e.own) }

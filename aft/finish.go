@@ -104,6 +104,7 @@ func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own err
 	}
 	if v.Err != "" {
 		r.log.Error("this rank's body has failed as well", "error", v.Err)
+		e.own = own
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/embedded"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // ErrCluster is returned by Run for a cluster that cannot be.
@@ -35,7 +36,24 @@ type Cluster struct {
 	OnLoss func(node int)
 
 	mu    sync.Mutex
-	lives map[int]int // machines that each node has been before
+	lives map[int]int         // machines that each node has been before
+	ask   func(demand.Demand) // of the present job
+}
+
+// Ask asks the job that runs for something, as a signal at its launcher would. Without a job it does nothing.
+func (c *Cluster) Ask(d demand.Demand) {
+	c.mu.Lock()
+	ask := c.ask
+	c.mu.Unlock()
+	if ask != nil {
+		ask(d)
+	}
+}
+
+func (c *Cluster) begun(ask func(demand.Demand)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ask = ask
 }
 
 // Run runs a job of some ranks and returns when all of them have ended, replacements
@@ -46,7 +64,8 @@ func (c *Cluster) Run(ctx context.Context, ranks int, body func(ctx context.Cont
 	if c.Nodes < 0 || c.Spares < 0 {
 		return fmt.Errorf("%w: %d nodes and %d spares", ErrCluster, c.Nodes, c.Spares)
 	}
-	cfg := embedded.InprocConfig{Ranks: ranks, OnLoss: c.lose}
+	cfg := embedded.InprocConfig{Ranks: ranks, OnLoss: c.lose, Begun: c.begun}
+	defer c.begun(nil)
 	for i := range c.size() {
 		if err := c.makeDir(i); err != nil {
 			return err

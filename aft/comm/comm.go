@@ -40,7 +40,7 @@ type Comm struct {
 }
 
 // New is the communicator of an engine.
-func New(d driver.Comm, opts ...Option) *Comm { return newComm(d, new(Session), opts) }
+func New(d driver.Comm, opts ...Option) *Comm { return newComm(d, &Session{bare: d.Size()}, opts) }
 
 func newComm(d driver.Comm, s *Session, opts []Option) *Comm {
 	c := &Comm{driver: d, rank: Rank(d.Rank()), size: d.Size(), session: s}

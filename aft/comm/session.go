@@ -17,6 +17,7 @@ type Session struct {
 	job    string
 	daemon string
 	joined int // epoch
+	bare   int // without an engine: ranks of the communicator that it was made for
 
 	running  atomic.Bool // a zone does
 	begun    int         // zones; of whoever has set running

@@ -19,8 +19,35 @@ type Decider struct {
 	saves  []*demanded // versions that were asked for and have no meeting yet
 	last   []*demanded // those of the last meeting
 
-	members   []Member // of the generation; none: there is no world yet
+	members   map[Member]bool // of the generation; none: there is no world yet
 	gathering *gathering
+
+	bunch bunch // of requests for a version
+}
+
+// bunch is what was asked for at about the same time, by several: a signal that goes to all processes of a
+// job is one request.
+type bunch struct {
+	began   time.Time
+	of      string          // Demand.For
+	sources map[string]bool // who has asked; the same one again wants another version
+}
+
+// together is how long a bunch lasts.
+const together = time.Second
+
+// again reports whether a version was asked for already, and notes that it is now. Who waits for an answer gets
+// one of its own.
+func (b *bunch) again(now time.Time, d Demand) bool {
+	if d.ID != "" {
+		return false
+	}
+	if b.sources == nil || b.of != d.For || now.Sub(b.began) >= together || b.sources[d.Source] {
+		*b = bunch{began: now, of: d.For, sources: map[string]bool{d.Source: true}}
+		return false
+	}
+	b.sources[d.Source] = true
+	return true
 }
 
 // demanded is a demand on the decider's clock.
@@ -55,6 +82,8 @@ func (d *Decider) Ask(now time.Time, demand Demand) (out []Out, first bool) {
 		return d.plan(now, asked), false
 	case !demand.Ends() && d.end != nil: // it will store a version anyway
 		return nil, false
+	case !demand.Ends() && (d.waiting(demand) || d.bunch.again(now, demand)):
+		return nil, false
 	case !demand.Ends():
 		d.saves = append(d.saves, asked)
 		return d.gather(now), true
@@ -63,6 +92,11 @@ func (d *Decider) Ask(now time.Time, demand Demand) (out []Out, first bool) {
 		return d.gather(now), true
 	}
 	return d.shorten(now, asked), false
+}
+
+// waiting: the same is asked for, and was not met.
+func (d *Decider) waiting(demand Demand) bool {
+	return demand.ID == "" && slices.ContainsFunc(d.saves, func(s *demanded) bool { return s.ID == "" && s.For == demand.For })
 }
 
 // plan notes a deadline that is known before.
@@ -130,7 +164,10 @@ func (d *Decider) Ending(now time.Time) (asked bool, left time.Duration) {
 
 // Renew begins a generation with these members: all of them are told of that before.
 func (d *Decider) Renew(now time.Time, members []Member) []Out {
-	d.members, d.gathering, d.last = slices.Clone(members), nil, nil
+	d.members, d.gathering, d.last = make(map[Member]bool, len(members)), nil, nil
+	for _, m := range members {
+		d.members[m] = true
+	}
 	if d.end == nil && len(d.saves) == 0 {
 		return nil
 	}
@@ -143,10 +180,7 @@ func (d *Decider) gather(now time.Time) []Out {
 		return nil
 	}
 	d.serial++
-	d.gathering = &gathering{awaited: make(map[Member]bool), lanes: make(map[string]Position)}
-	for _, m := range d.members {
-		d.gathering.awaited[m] = true
-	}
+	d.gathering = &gathering{awaited: maps.Clone(d.members), lanes: make(map[string]Position)}
 	list := slices.Clone(d.saves)
 	if d.end != nil {
 		list = append(list, d.end)
@@ -158,13 +192,15 @@ func (d *Decider) gather(now time.Time) []Out {
 func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
 	g := d.gathering
 	switch {
-	case p.Serial != d.serial || !slices.Contains(d.members, from):
+	case p.Serial != d.serial || !d.members[from]:
 		return nil
 	case p.Changed && g == nil:
 		if d.end == nil {
 			d.saves = append(d.saves, d.last...)
 		}
-		d.last = nil
+		if d.last = nil; d.end == nil && len(d.saves) == 0 { // of a generation before
+			return nil
+		}
 		return d.gather(now)
 	case p.Changed || g == nil || !g.awaited[from]:
 		return nil
@@ -178,11 +214,10 @@ func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
 
 // Gone: a member has ended, or its process has failed.
 func (d *Decider) Gone(from Member) []Out {
-	i := slices.Index(d.members, from)
-	if i < 0 {
+	if !d.members[from] {
 		return nil
 	}
-	d.members = slices.Delete(slices.Clone(d.members), i, i+1)
+	delete(d.members, from)
 	if d.gathering == nil {
 		return nil
 	}

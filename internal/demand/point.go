@@ -68,6 +68,7 @@ type Lane struct {
 
 	// Under point.mu:
 	users    int
+	answered bool      // it was open in the last answer
 	meetings []meeting // in the order of their calls
 }
 
@@ -88,8 +89,7 @@ func (p *Point) Join(key string) *Lane {
 	l.users++
 	p.mark(l)
 	_, known := p.decided[key]
-	_, world := p.decided[World]
-	changed := p.unmet() && p.held == 0 && l.users == 1 && !known && !world
+	changed := p.unknown() && p.held == 0 && l.users == 1 && !known
 	serial := p.serial
 	p.mu.Unlock()
 	if changed {
@@ -269,7 +269,8 @@ func (p *Point) Hold(now time.Time, h Hold) {
 	p.markAll() // from now on a call waits, if it has not passed
 	answer := Passed{Serial: h.Serial}
 	for key, l := range p.lanes {
-		answer.Lanes = append(answer.Lanes, Position{Lane: key, Calls: l.Calls(), Open: l.users > 0})
+		l.answered = l.users > 0
+		answer.Lanes = append(answer.Lanes, Position{Lane: key, Calls: l.Calls(), Open: l.answered})
 	}
 	p.wake()
 	p.mu.Unlock()
@@ -299,10 +300,17 @@ func (p *Point) note(now time.Time, demand Demand) Demanded {
 
 // Meet is an event of the runtime.
 func (p *Point) Meet(m Meet) {
+	if p.meet(m) {
+		p.up.Passed(Passed{Serial: m.Serial, Changed: true})
+	}
+}
+
+// meet reports whether the lanes are others since this process has answered.
+func (p *Point) meet(m Meet) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m.Serial != p.held {
-		return // of a generation that is over, or a later one follows
+		return false // of a generation that is over, or a later one follows
 	}
 	p.held, p.serial = 0, m.Serial
 	p.decided = make(map[string]uint64)
@@ -318,6 +326,17 @@ func (p *Point) Meet(m Meet) {
 	p.lonely, p.open = len(m.Lanes) == 0, nil
 	p.wake()
 	p.markAll()
+	for key, l := range p.lanes {
+		_, decided := p.decided[key]
+		changed = changed || l.users > 0 && !decided && p.unknown() || l.users == 0 && decided && l.answered
+	}
+	return changed
+}
+
+// unknown: a lane that the last meeting was not decided for has to be one of it.
+func (p *Point) unknown() bool {
+	_, world := p.decided[World]
+	return p.unmet() && !world
 }
 
 // Renew begins a generation. again: because of a repair, so that all come to the end once more.
@@ -329,7 +348,7 @@ func (p *Point) Renew(again bool) {
 	}
 	p.held, p.serial, p.open, p.decided, p.lonely = 0, 0, nil, nil, false
 	for key, l := range p.lanes {
-		l.meetings = nil
+		l.meetings, l.answered = nil, false
 		l.state.Store(0)
 		if l.users == 0 {
 			delete(p.lanes, key)

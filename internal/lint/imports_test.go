@@ -88,7 +88,7 @@ var allowed = []rule{
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},
 	{"aft", []string{"aft/comm", "aft/internal/engine", "aft/internal/hooks"}},
 	{"aft/reinit", []string{"aft", "aft/comm"}},
-	{"aft/afttest", []string{"aft/comm", "aft/comm/driver", "aft/internal/embedded"}},
+	{"aft/afttest", []string{"aft/comm", "aft/comm/driver", "aft/internal/embedded", "internal/demand"}},
 
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
 	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/internal/memory", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove", "storage/replica"}},

@@ -30,8 +30,8 @@ func (r *recovery) abort(now time.Time) (ended, waits bool) {
 		return false, true
 	}
 	wanted := slices.ContainsFunc(r.meet.pending(), func(o *operation) bool { return o.op == OpRepair && len(o.takers()) > 0 })
-	if stop, patience := r.stops.requested(now); stop != 0 && !wanted {
-		if r.members.anybody() {
+	if stop, patience := r.stops.requested(now); (stop != 0 || r.stops.ending.asked()) && !wanted {
+		if stop != 0 && r.members.anybody() {
 			r.deploy.postpone(patience)
 		}
 		return false, true

@@ -45,7 +45,7 @@ func (c *coder) number(v uint64) uint64 {
 	return v
 }
 
-func unsigned[T ~uint32 | ~uint64](c *coder, v *T) {
+func unsigned[T ~uint8 | ~uint32 | ~uint64](c *coder, v *T) {
 	n := c.number(uint64(*v))
 	if *v = T(n); uint64(*v) != n {
 		c.fail("number %d is too large", n)

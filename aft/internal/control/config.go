@@ -46,6 +46,12 @@ type RootConfig struct {
 	// Past is that of a job that is deployed again; nil: this is the first deployment. Nodes that
 	// are gone take no part, and others that do not report are left out.
 	Past *Past
+	// Grace is how long after a signal that asks for the end there is until everything has to be over;
+	// 0: nobody knows.
+	Grace time.Duration
+	// EndCodes are exit codes of ranks that have ended as they wanted to, beside those that always say so: 75
+	// (go on later), 76 (do not), 130 (Ctrl-C).
+	EndCodes []int
 }
 
 // NoLease is a Timing.Lease of jobs in which nobody can be silent: it never ends, and no
@@ -75,6 +81,8 @@ func (cfg *RootConfig) validate() error {
 		return fmt.Errorf("--max-repeats %d: at least 1 is needed, 0 is the default of %d", cfg.Repeats, DefaultRepeats)
 	case cfg.Repeats > MaxRepeats:
 		return fmt.Errorf("--max-repeats %d: at most %d is possible", cfg.Repeats, MaxRepeats)
+	case cfg.Grace < 0:
+		return fmt.Errorf("--grace %v must not be negative; 0 means that nobody knows how much time there is", cfg.Grace)
 	}
 	return cmp.Or(checkPolicy(cfg.Policy), cfg.Timing.validate())
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Daemon decides about the processes of one node. Its methods return what is to
@@ -28,6 +30,7 @@ type Daemon struct {
 	passed map[int]time.Time
 	// forwarded: the same, for those that are started later.
 	forwarded map[int]forwardedSignal
+	demands   nodeDemands
 
 	seq   uint64
 	sent  []sentPulse   // not answered yet
@@ -79,6 +82,7 @@ type local struct {
 	// asleep: it is a spare rank, and gives no signs of life.
 	asleep bool
 	missed missedSignals
+	takes  map[int]demand.Takes // what the program does with signals
 }
 
 // NewDaemon returns the machine of the node that setup is for.
@@ -123,7 +127,11 @@ func (d *Daemon) FromRoot(now time.Time, m Message) []DaemonAction {
 	case KindFailed:
 		clear(d.asksRevoked) // with a failure it says more
 		d.pass(m)
-	case KindPeers, KindStack:
+	case KindHold:
+		d.hold(m)
+		d.pass(m)
+		d.flush(now)
+	case KindPeers, KindStack, KindMeet:
 		d.pass(m)
 	}
 	return d.take()
@@ -156,15 +164,20 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 	case KindHello:
 		h := *m.Hello
 		h.Proc = id
-		p.joined = true
+		p.joined, p.takes = true, takesOf(h.Takes)
 		d.up(Message{Kind: KindHello, Hello: &h})
 	case KindBegin:
 		p.missed.due = now.Add(missedDelay)
 		d.up(Message{Kind: KindBegin, Begin: &Begin{Proc: id, Policy: m.Begin.Policy}})
+	case KindAsk:
+		d.ask(now, *m.Ask)
+	case KindPassed:
+		d.answer(id, m.Passed.Passed)
+		d.flushAnswers()
 	case KindJoin:
 		for _, j := range m.Joins {
 			j.Proc = id
-			d.hold(now, p, j)
+			d.gather(now, p, j)
 		}
 		d.flush(now)
 	case KindBye:

@@ -101,6 +101,7 @@ func (r *rendezvous) decideEnd(now time.Time, o *operation) {
 		p.settled, p.handled = settled, true
 	}
 	r.reply(o, takers, Made{Outcome: &outcome})
+	r.demands.renew(now, nil, false)
 }
 
 func (r *rendezvous) outcome(o *operation, takers []*process) driver.Outcome {

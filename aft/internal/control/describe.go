@@ -1,5 +1,7 @@
 package control
 
+import "github.com/craft-go/craft/internal/demand"
+
 // What messages are made of, in the order in which it travels: see coder. Each field of a type has its line here, and
 // TestEveryFieldTravels finds one that has none. A change here is a change of the protocol: see Version.
 
@@ -8,7 +10,7 @@ var (
 	kinds = []Kind{
 		KindReady, KindHello, KindBegin, KindJoin, KindRevoke, KindFree, KindSuspect, KindBye, KindExit, KindPulse,
 		KindStack, KindOutput, KindCredit, KindError, KindStarted, KindGone, KindOutlived, KindSetup, KindStart,
-		KindPeers, KindMade, KindFailed, KindSignal, KindStop, KindInherit, KindBequest,
+		KindPeers, KindMade, KindFailed, KindSignal, KindStop, KindInherit, KindBequest, KindAsk, KindHold, KindPassed, KindMeet,
 	}
 	ops = []Op{"", OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd}
 )
@@ -62,6 +64,10 @@ func contentFields(c *coder, m *Message) {
 	if c.field(26, len(m.Bequests) > 0) {
 		list(c, &m.Bequests, bequestFields)
 	}
+	pointerField(c, 27, &m.Ask, demandFields)
+	pointerField(c, 28, &m.Hold, holdFields)
+	pointerField(c, 29, &m.Passed, passedFields)
+	pointerField(c, 30, &m.Meet, meetFields)
 }
 
 func readyFields(c *coder, r *Ready) {
@@ -77,6 +83,10 @@ func helloFields(c *coder, h *Hello) {
 	signed(c, &h.Version)
 	text(c, &h.Address)
 	text(c, &h.TCP)
+	list(c, &h.Takes, func(c *coder, t *Take) {
+		signed(c, &t.Signal)
+		unsigned(c, &t.Takes)
+	})
 }
 
 func beginFields(c *coder, b *Begin) {
@@ -216,6 +226,7 @@ func setupFields(c *coder, s *Setup) {
 	text(c, &s.NodePath)
 	timingFields(c, &s.Timing)
 	c.bool(&s.Remote)
+	signed(c, &s.Grace)
 	text(c, &s.Daemon)
 	unsigned(c, &s.Up)
 }
@@ -247,4 +258,37 @@ func signalFields(c *coder, s *Signal) {
 	signed(c, &s.Number)
 	numbers(c, &s.Procs, unsigned)
 	text(c, &s.Why)
+}
+
+func demandFields(c *coder, d *demand.Demand) {
+	text(c, &d.ID)
+	unsigned(c, &d.Cause)
+	text(c, &d.Source)
+	signed(c, &d.Left)
+	text(c, &d.For)
+	c.bool(&d.Planned)
+}
+
+func holdFields(c *coder, h *demand.Hold) {
+	unsigned(c, &h.Serial)
+	list(c, &h.Demands, demandFields)
+	c.bool(&h.Told)
+}
+
+func passedFields(c *coder, p *Passed) {
+	numbers(c, &p.Procs, unsigned)
+	unsigned(c, &p.Serial)
+	list(c, &p.Lanes, positionFields)
+	c.bool(&p.Changed)
+}
+
+func meetFields(c *coder, m *demand.Meet) {
+	unsigned(c, &m.Serial)
+	list(c, &m.Lanes, positionFields)
+}
+
+func positionFields(c *coder, p *demand.Position) {
+	text(c, &p.Lane)
+	unsigned(c, &p.Calls)
+	c.bool(&p.Open)
 }

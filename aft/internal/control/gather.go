@@ -18,7 +18,7 @@ type heldJoins struct {
 	until time.Time
 }
 
-func (d *Daemon) hold(now time.Time, p *local, j Join) {
+func (d *Daemon) gather(now time.Time, p *local, j Join) {
 	key := opKey{j.Comm, j.Seq}
 	h := d.held[key]
 	if h == nil {
@@ -94,6 +94,7 @@ func (d *Daemon) free(id Proc, of CommID) {
 
 // flush sends on what need not be held any longer.
 func (d *Daemon) flush(now time.Time) {
+	d.flushAnswers()
 	for _, key := range slices.SortedFunc(maps.Keys(d.held), opKey.compare) {
 		h := d.held[key]
 		if now.Before(h.until) && !d.allCame(key, h) {

@@ -56,6 +56,8 @@ func (m *membership) exit(now time.Time, p *process, e Exit) {
 		m.presume(now, p, e, e.after(e.Signal), until)
 	case e.Signal == 0 && e.Code >= 0 && m.mayExit(p, e.Code):
 		m.presume(now, p, e, fmt.Sprintf("exit status %d before the end of a zone", e.Code), patience)
+	case m.stops.ending.asked() && e.Signal == 0 && e.Code >= 0 && e.Code != killedCode && e.Panic == "" && m.world != nil:
+		m.exited(now, p, e)
 	case stop != 0 && e.Code != killedCode && (!p.outlived.IsZero() || e.Signal == 0 && e.Code >= 0 && e.Panic == ""):
 		m.presume(now, p, e, e.after(stop), patience)
 	default:
@@ -83,6 +85,7 @@ func (m *membership) announceFailed(gone []*process) {
 		return
 	}
 	m.present = slices.DeleteFunc(m.present, func(p *process) bool { return !p.present() })
+	m.over = append(m.over, gone...)
 	news := Message{Kind: KindFailed}
 	for _, p := range gone {
 		m.suspected.acquit(p)

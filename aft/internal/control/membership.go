@@ -29,6 +29,14 @@ type membership struct {
 	reviewAt  time.Time  // when review is due; zero: when something happens
 	silentAt  time.Time  // no node is due before
 	inZone    bool       // somebody may be in a zone
+	over      []*process // who takes part no more, since the last takeOver
+}
+
+// takeOver are those who take part no more, since it was called before.
+func (m *membership) takeOver() []*process {
+	over := m.over
+	m.over = nil
+	return over
 }
 
 func newMembership(cfg RootConfig, out *outbox, stops *stopRequests) *membership {
@@ -110,7 +118,7 @@ func (m *membership) endNormally() {
 	for _, p := range m.latest {
 		code = max(code, p.counts())
 	}
-	m.out.defeat = defeatOf(m.failures())
+	m.out.defeat = m.out.defeatOf(m.failures())
 	m.out.stop(End{Code: code, Report: strings.Join(m.losses(), "\n")})
 }
 

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message, which begins with it.
-const Version = 14
+const Version = 15
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -51,6 +52,8 @@ const (
 	KindGone Kind = "gone"
 	// daemon -> root: the programs of processes have ended, but not what has started them.
 	KindOutlived Kind = "outlived"
+	KindAsk      Kind = "ask"    // rank or daemon -> root: a demand for the job
+	KindPassed   Kind = "passed" // rank -> root, gathered by daemons: how many calls have passed
 
 	// Down: away from the root.
 	KindSetup  Kind = "setup"  // root -> daemon: the job
@@ -59,6 +62,8 @@ const (
 	KindMade   Kind = "made"   // root -> ranks: a collective operation has ended
 	KindFailed Kind = "failed" // root -> ranks: processes have failed or left
 	KindSignal Kind = "signal" // root -> daemon: send a signal to processes
+	KindHold   Kind = "hold"   // root -> ranks: demands, and calls wait
+	KindMeet   Kind = "meet"   // root -> ranks: the call at which what was demanded is done
 	KindStop   Kind = "stop"   // root -> daemon: kill what runs, and end
 	// root -> daemon: a process inherits what another one has left. rank -> daemon: it has it.
 	KindInherit Kind = "inherit"
@@ -103,6 +108,11 @@ type Message struct {
 
 	Inherit  *Inherit
 	Bequests []driver.Bequest
+
+	Ask    *demand.Demand
+	Hold   *demand.Hold
+	Passed *Passed
+	Meet   *demand.Meet
 }
 
 // Ready is a daemon's first message.
@@ -121,6 +131,20 @@ type Hello struct {
 	Version int
 	Address string // for processes of the same host
 	TCP     string // for those of other hosts; "" if there are none
+	Takes   []Take // by number
+}
+
+// Take is what the program does with a signal.
+type Take struct {
+	Signal int
+	Takes  demand.Takes
+}
+
+// Passed is the answer of processes to a Hold. Those of one node share a message: of the calls in a lane only the
+// largest number counts.
+type Passed struct {
+	Procs []Proc // a process says nothing here
+	demand.Passed
 }
 
 // Op is a collective operation that the root decides.
@@ -345,6 +369,8 @@ type Setup struct {
 	// Remote: the root is on another host, or may be. While this one sleeps, time
 	// goes on there.
 	Remote bool
+	// Grace is how long after a signal that asks for the end there is until everything has to be over; 0: nobody knows.
+	Grace time.Duration
 	// Daemon, in the setup of a rank, is its daemon, as procid.ID.Encode writes it.
 	Daemon string
 	// Up, in the setup of a rank, identifies its pipe to the daemon: a script may have put another one in that place.

@@ -13,6 +13,8 @@ type outbox struct {
 	// defeat is why another deployment may follow; nil: the job has ended as it wanted to, or would
 	// end in the same way again.
 	defeat *defeat
+	// endCodes: see RootConfig.
+	endCodes []int
 }
 
 func (b *outbox) send(n *node, m Message) { b.sendOf(nil, n, m) }
@@ -65,7 +67,7 @@ func (b *outbox) end(code int, report string) {
 
 // giveUp is end because of processes that have failed, which another deployment may do without.
 func (b *outbox) giveUp(code int, report string, lost []*process) {
-	if b.defeat = defeatOf(lost); b.defeat != nil {
+	if b.defeat = b.defeatOf(lost); b.defeat != nil {
 		why, _, _ := strings.Cut(report, "\n")
 		why, _, _ = strings.Cut(why, ";")
 		b.defeat.what += " (" + why + ")"
@@ -75,7 +77,7 @@ func (b *outbox) giveUp(code int, report string, lost []*process) {
 
 // abort is end because of processes that have failed, whom the report names.
 func (b *outbox) abort(code int, report string, lost []*process) {
-	b.defeat = defeatOf(lost)
+	b.defeat = b.defeatOf(lost)
 	b.end(code, report)
 }
 

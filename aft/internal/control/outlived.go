@@ -10,6 +10,7 @@ import (
 func (m *membership) outlives(now time.Time, p *process) {
 	if p.outlived.IsZero() {
 		p.outlived = now
+		m.over = append(m.over, p)
 		m.outlived = append(m.outlived, p)
 		m.suspected.acquit(p) // connections to it have ended with the program
 	}
@@ -21,8 +22,8 @@ func (m *membership) inBody(p *process) bool {
 	if !p.taking() || p.settled != unsettled {
 		return false
 	}
-	stop, _ := m.stops.requested(p.outlived)
-	return p.outlived.IsZero() || stop == 0
+	asked, _ := m.stops.excuses(p.outlived)
+	return p.outlived.IsZero() || !asked
 }
 
 // outlivedLimit is when p, whose program has ended, is killed because others wait for the
@@ -31,7 +32,7 @@ func (m *membership) outlivedLimit(p *process) time.Time {
 	if !p.present() || p.asleep() || p.bye || p.fenced || m.world != nil && !slices.ContainsFunc(m.world, m.inBody) {
 		return time.Time{}
 	}
-	if stop, patience := m.stops.requested(p.outlived); stop != 0 {
+	if asked, patience := m.stops.excuses(p.outlived); asked {
 		return patience // the others may be about to end too
 	}
 	return p.outlived.Add(m.timing.Period) // mostly it ends with the program, and says how

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Past is what the deployments of a job have left to the next one: see Abort and restart in the
@@ -18,7 +20,8 @@ type Past struct {
 	furthest progress // of all of them
 	stuck    int      // how many have failed in a row without getting beyond it
 	deaths   []string
-	gone     map[Node]bool // nodes that are not used any more
+	gone     map[Node]bool        // nodes that are not used any more
+	takes    map[int]demand.Takes // what the program does with signals
 }
 
 // defeat is why a job has ended that may be deployed again.
@@ -27,23 +30,29 @@ type defeat struct {
 	lost bool   // with nodes, or because nothing was heard of them: nothing of it is the program's own
 }
 
-// requeueCode is the exit code of programs that ask for another job, not for another attempt
-// (EX_TEMPFAIL), and usageCode that of those that were called wrongly.
+// Exit codes of programs that have ended as they wanted to.
 const (
-	usageCode   = 2
-	requeueCode = 75
+	usageCode       = 2   // called wrongly
+	requeueCode     = 75  // another job is to go on, not another attempt (EX_TEMPFAIL)
+	haltedCode      = 76  // ended by somebody, and not to go on by itself
+	interruptedCode = 130 // Ctrl-C
 )
+
+// wanted: a process with this code has ended as it wanted to.
+func (b *outbox) wanted(code int) bool {
+	return code == usageCode || code == requeueCode || code == haltedCode || code == interruptedCode || slices.Contains(b.endCodes, code)
+}
 
 // defeatOf is that of some processes; nil: one has ended as it wanted to, or there are none but
 // behind a zone that had an error.
-func defeatOf(lost []*process) *defeat {
+func (b *outbox) defeatOf(lost []*process) *defeat {
 	lost = only(lost, func(p *process) bool { return p.settled != settledWithError })
 	if len(lost) == 0 {
 		return nil
 	}
 	f := &defeat{lost: true}
 	for _, p := range lost {
-		if own := p.signal == 0 && !p.lost && !p.panicked && !p.silenced; own && (p.code == usageCode || p.code == requeueCode) {
+		if own := p.signal == 0 && !p.lost && !p.panicked && !p.silenced; own && b.wanted(p.code) {
 			return nil
 		}
 		f.lost = f.lost && (p.lost || p.silenced)
@@ -126,7 +135,7 @@ func (r *Root) past(f defeat) *Past {
 	}
 	next := &Past{
 		Restart: before.Restart + 1, epoch: r.rendezvous.epoch + 1, ledger: r.deploy.ledger.handedOn(), furthest: r.deploy.ledger.best,
-		stuck: before.stuck, deaths: append(slices.Clone(before.deaths), f.what), gone: maps.Clone(before.gone),
+		stuck: before.stuck, deaths: append(slices.Clone(before.deaths), f.what), gone: maps.Clone(before.gone), takes: r.demands.takes,
 	}
 	if next.furthest != before.furthest {
 		next.stuck = 0
@@ -192,7 +201,7 @@ func (l ledger) handedOn() ledger {
 
 // goOn begins where the deployments before have ended.
 func (r *Root) goOn(p Past) {
-	r.rendezvous.epoch, r.deploy.ledger = p.epoch, p.ledger
+	r.rendezvous.epoch, r.deploy.ledger, r.demands.takes = p.epoch, p.ledger, p.takes
 	for _, n := range r.members.nodes {
 		if n.lost = p.gone[n.id]; n.lost {
 			n.why = "it was lost before"

@@ -50,7 +50,7 @@ func (m *membership) review(now time.Time) (gone []*process) {
 	if len(presumed) == 0 || !slices.ContainsFunc(m.world, m.inBody) {
 		return nil
 	}
-	_, stop := m.stops.requested(now) // the others may be about to end too
+	_, stop := m.stops.excuses(now) // the others may be about to end too
 	for _, p := range presumed {
 		if p.patience.IsZero() {
 			p.patience = stop

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/craft-go/craft/internal/demand"
 )
 
 type procState int
@@ -49,7 +51,8 @@ type beginning struct {
 type contact struct {
 	address   string
 	tcp       string
-	announced bool // others know
+	takes     map[int]demand.Takes // what the program does with signals
+	announced bool                 // others know
 }
 
 // ending is how a process has ended.

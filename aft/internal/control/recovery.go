@@ -18,6 +18,7 @@ type recovery struct {
 	meet    *rendezvous
 	policy  driver.Policy // of the last repair or roll-back
 	begun   *zonePolicy   // nil: nobody has begun with a zone
+	takes   time.Duration // of repairs so far the longest; 0: there was none
 }
 
 // settle decides everything that can be decided now.
@@ -70,6 +71,9 @@ func (r *recovery) nobody(now time.Time) {
 
 // mayGoOn: how the members of a world have ended, of whom none is there, is no end of the job.
 func (r *recovery) mayGoOn(now time.Time, world *group) (again bool) {
+	if r.tooLate(now, world) != "" {
+		return false
+	}
 	stop, _ := r.stops.requested(now)
 	for _, p := range world.failed() {
 		if p.handled { // by a zone that has ended without it

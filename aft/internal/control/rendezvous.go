@@ -16,6 +16,7 @@ type rendezvous struct {
 	members *membership
 	stops   *stopRequests
 	deploy  *deployment
+	demands *demands
 	timing  Timing
 	groups  groups
 	ops     map[opKey]*operation
@@ -41,6 +42,7 @@ func (r *rendezvous) makeWorld(now time.Time) {
 	second := first
 	second.Stops = r.stops.ask(now, late)
 	r.out.sendTo(late, Message{Kind: KindMade, Made: &second})
+	r.demands.renew(now, g.members, false)
 }
 
 func (r *rendezvous) newWorld(members []*process) *group {

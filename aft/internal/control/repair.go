@@ -19,7 +19,7 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	}
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
-		if err != "" {
+		if err = cmp.Or(r.tooLate(now, o.group), err); err != "" {
 			r.discardAhead(o.group, false)
 			r.meet.reply(o, o.takers(), Made{Err: err})
 			return true
@@ -158,6 +158,8 @@ func (r *recovery) finishRepair(now time.Time, o *operation, newcomers []*proces
 	}
 	r.meet.reply(o, o.takers(), Made{New: told, Change: &known})
 	r.meet.welcome(now, newcomers, g, change)
+	r.takes = max(r.takes, change.Phases.Gather+change.Phases.Spawn+change.Phases.Connect)
+	r.meet.demands.renew(now, newcomers, true)
 }
 
 func (r *recovery) change(now time.Time, o *operation, g *group, newcomers []*process) *driver.Change {
@@ -212,7 +214,7 @@ func (r *recovery) allAnswered(g *group) bool {
 	if slices.ContainsFunc(g.members, (*process).present) {
 		return false
 	}
-	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() }
+	answered := func(p *process) bool { return p.presumed && !p.patience.IsZero() || p.state == left && p.answered }
 	return slices.ContainsFunc(g.members, answered) ||
 		!r.members.anybody() && slices.ContainsFunc(r.members.latest, answered)
 }

@@ -34,6 +34,9 @@ func (r *recovery) mustRollBack(now time.Time, g *group) bool {
 		len(g.failed()) == 0 || !slices.ContainsFunc(g.members, r.members.inBody) {
 		return false
 	}
+	if r.tooLate(now, g) != "" {
+		return false
+	}
 	stop, patience := r.stops.requested(now)
 	if stop != 0 {
 		r.deploy.postpone(patience)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Root decides about a job: it takes what happens to the part that it is for, and asks all what
@@ -18,6 +19,7 @@ type Root struct {
 	cfg        RootConfig
 	out        *outbox
 	stops      *stopRequests
+	demands    *demands
 	members    *membership
 	deploy     *deployment
 	rendezvous *rendezvous
@@ -31,11 +33,12 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
-	r := &Root{cfg: cfg, out: new(outbox), stops: &stopRequests{forwarded: make(map[int]forwarding)}}
+	r := &Root{cfg: cfg, out: &outbox{endCodes: cfg.EndCodes}, stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
 	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, cfg: cfg, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
+	r.demands = &demands{out: r.out, members: r.members, stops: r.stops, decider: demand.NewDecider(), grace: cfg.Grace}
 	r.rendezvous = &rendezvous{
-		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, timing: cfg.Timing,
+		out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, demands: r.demands, timing: cfg.Timing,
 		groups: groups{all: make(map[CommID]*group)}, ops: make(map[opKey]*operation),
 	}
 	r.recovery = &recovery{out: r.out, members: r.members, stops: r.stops, deploy: r.deploy, meet: r.rendezvous,
@@ -59,7 +62,7 @@ func (r *Root) Begin(now time.Time) []Action {
 	for _, n := range r.members.nodes {
 		s := r.cfg.Setup
 		s.Version, s.Node, s.Size, s.Timing = Version, n.id, r.cfg.Size, r.cfg.Timing
-		s.Hosts, s.Address, s.Remote = len(hosts), n.Host, !n.Local
+		s.Hosts, s.Address, s.Remote, s.Grace = len(hosts), n.Host, !n.Local, r.cfg.Grace
 		r.out.send(n, Message{Kind: KindSetup, Setup: &s})
 	}
 	return r.out.take()
@@ -91,6 +94,11 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 		}
 	case KindHello:
 		r.deploy.hello(now, n, *m.Hello)
+		r.demands.takes = takesOf(m.Hello.Takes)
+	case KindAsk:
+		r.demands.ask(now, *m.Ask)
+	case KindPassed:
+		r.demands.passed(now, n, *m.Passed)
 	case KindBegin:
 		if p := r.members.of(n, m.Begin.Proc); p != nil {
 			p.settled, p.after = unsettled, nil
@@ -114,6 +122,7 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindBye:
 		if p := r.members.of(n, m.Bye.Proc); p != nil {
 			p.bye = true
+			r.demands.without([]*process{p})
 		}
 	case KindExit:
 		for _, e := range m.Exits {
@@ -167,13 +176,19 @@ func (r *Root) Lost(now time.Time, from Node, why string, certain bool) []Action
 	return r.out.take()
 }
 
-// Signal forwards a signal to all ranks. One that asks for the end ends a job that
-// has none yet.
+// Signal takes a signal for all ranks: a demand if the program takes it for one, else it is forwarded. One that
+// asks for the end ends a job that has no ranks yet.
 func (r *Root) Signal(now time.Time, number int) []Action {
 	if !r.out.ended {
-		r.forward(now, number)
+		r.signal(now, number, "the launcher")
 	}
 	return r.out.take()
+}
+
+func (r *Root) signal(now time.Time, number int, where string) {
+	if !r.demands.signal(now, number, where) {
+		r.forward(now, number)
+	}
 }
 
 func (r *Root) forward(now time.Time, number int) {
@@ -233,6 +248,7 @@ func (r *Root) settle(now time.Time) {
 	if r.out.ended || !r.deploy.launched {
 		return
 	}
+	r.demands.without(r.members.takeOver())
 	r.deploy.retry = time.Time{}
 	ended, waits := r.recovery.abort(now)
 	switch {

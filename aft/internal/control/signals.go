@@ -22,7 +22,12 @@ const signalledPatience = 10 * time.Second
 // ranks have got it as well, and most programs take a second one for impatience: if the
 // root forwards it too, that once it is not passed on. Where the root was faster ranks
 // get it twice, and the next one all the same.
+//
+// A signal that the ranks take is a demand, and the same however often it comes: the root hears of it from here.
 func (d *Daemon) Signalled(now time.Time, number int) []DaemonAction {
+	if !d.ended && d.takeSignal(now, number) {
+		return d.take()
+	}
 	at, known := d.passed[number]
 	delete(d.passed, number)
 	if !known || now.Sub(at) >= signalledPatience {

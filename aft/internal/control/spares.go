@@ -72,7 +72,7 @@ func (n *node) fresh(policy driver.SpawnPolicy) bool {
 // startSpares starts as many as are missing, where there are fewest, and fewest ranks: with NO-REUSE on the
 // spare nodes, as long as there are any.
 func (d *deployment) startSpares(now time.Time, policy driver.SpawnPolicy) {
-	if d.spare.wanted == 0 || d.out.ended || d.stops.lately(now) {
+	if d.spare.wanted == 0 || d.out.ended || d.stops.lately(now) || d.stops.ending.asked() {
 		return
 	}
 	have := d.members.spare()

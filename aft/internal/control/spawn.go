@@ -41,6 +41,7 @@ func (r *recovery) decideSpawn(now time.Time, o *operation) (done bool) {
 	r.members.introduce(newcomers)
 	r.meet.reply(o, takers, Made{New: g.since(o.group)})
 	r.meet.welcome(now, newcomers, g, nil)
+	r.meet.demands.renew(now, newcomers, true)
 	return true
 }
 

@@ -85,7 +85,7 @@ func (d *deployment) hello(now time.Time, n *node, m Hello) {
 			p.original, n.Name, m.Version, Version))
 		return
 	}
-	p.join(contact{address: m.Address, tcp: m.TCP})
+	p.join(contact{address: m.Address, tcp: m.TCP, takes: takesOf(m.Takes)})
 	if d.joinDue.IsZero() {
 		d.joinDue = now.Add(joinPatience)
 	}

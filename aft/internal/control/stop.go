@@ -39,6 +39,7 @@ type stopRequests struct {
 	forwarded map[int]forwarding
 	heeded    bool // somebody has done what the present request asks for
 	untold    bool // newcomers are to be told, because of that
+	ending    endRequest
 }
 
 // requested is the signal that has asked for the end not long ago; 0: none has.
@@ -49,6 +50,17 @@ func (s *stopRequests) requested(now time.Time) (signal int, until time.Time) {
 		}
 	}
 	return signal, until
+}
+
+// excuses reports whether the end of a process at some time may be what it was asked for, and until when it is taken for that.
+func (s *stopRequests) excuses(at time.Time) (asked bool, until time.Time) {
+	signal, until := s.requested(at)
+	if s.ending.asked() {
+		if own := s.ending.patience(at); own.After(until) {
+			until = own
+		}
+	}
+	return signal != 0 || s.ending.asked(), until
 }
 
 // heed notes that somebody has done what a request asks for, if there is one: its process has
@@ -88,12 +100,14 @@ func (s *stopRequests) missed(p *process) bool {
 
 // lately: the ranks were asked to end, and may be doing what that takes.
 func (s *stopRequests) lately(now time.Time) bool {
-	return s.any(func(f forwarding) bool { return now.Before(f.told.Add(unreadPatience)) })
+	e := s.ending
+	return e.asked() && now.Before(e.patience(e.at.Add(unreadPatience))) ||
+		s.any(func(f forwarding) bool { return now.Before(f.told.Add(unreadPatience)) })
 }
 
 // ever: the job was asked to end at some time.
 func (s *stopRequests) ever() bool {
-	return s.any(func(forwarding) bool { return true })
+	return s.ending.asked() || s.any(func(forwarding) bool { return true })
 }
 
 // any: a signal that asks for the end was forwarded at such a time.

@@ -46,7 +46,7 @@ func (r *Root) tickUnread(now time.Time) {
 	r.unread.asked = now
 	r.out.note(slog.LevelWarn, "nobody reads the output of the ranks any more (broken pipe): they are asked to end by SIGTERM, and killed if they still print when the patience is over",
 		"patience", unreadPatience)
-	r.forward(now, int(syscall.SIGTERM))
+	r.signal(now, int(syscall.SIGTERM), "the launcher, whose output nobody reads")
 }
 
 // Unheard tells of a job that has ended and whose output had no reader any more that nothing

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // What a message may hold at most.
@@ -14,6 +15,11 @@ const (
 	MaxOutput = 64 << 10
 	maxString = 1 << 20
 	maxCredit = 1 << 30
+	// lastSignal is the largest number of one.
+	lastSignal = 64
+
+	maxName    = 4 << 10 // bytes of what names a demand or a lane
+	maxDemands = 1 << 10 // of one Hold
 )
 
 // Validate reports whether m is a message that its receiver can rely on: of a known
@@ -65,6 +71,10 @@ var checks = map[Kind]func(Message) error{
 	},
 	KindSignal: func(m Message) error { return field(m.Signal, (*Signal).check) },
 	KindStop:   func(Message) error { return nil },
+	KindAsk:    func(m Message) error { return field(m.Ask, checkDemand) },
+	KindHold:   func(m Message) error { return field(m.Hold, checkHold) },
+	KindPassed: func(m Message) error { return field(m.Passed, (*Passed).check) },
+	KindMeet:   func(m Message) error { return field(m.Meet, checkMeet) },
 }
 
 // field checks the field of a message's kind, which must be there.
@@ -118,8 +128,10 @@ func checkNode(n Node) error { return inRange("node", int(n), 0, MaxProcs-1) }
 // CheckOriginals reports whether these can be original ranks.
 func CheckOriginals(list []Original) error { return each("ranks", list, 0, checkOriginal) }
 
-func (r *Ready) check() error   { return stringsFit(r.Host, r.Program, r.Path) }
-func (h *Hello) check() error   { return stringsFit(h.Address, h.TCP) }
+func (r *Ready) check() error { return stringsFit(r.Host, r.Program, r.Path) }
+func (h *Hello) check() error {
+	return cmp.Or(stringsFit(h.Address, h.TCP), each("signals", h.Takes, 0, Take.check))
+}
 func (s *Suspect) check() error { return stringsFit(s.Why) }
 func (s *Stack) check() error   { return stringsFit(s.Text) }
 func (e *Error) check() error   { return stringsFit(e.Text) }
@@ -127,12 +139,46 @@ func checkBequest(b driver.Bequest) error {
 	return cmp.Or(stringsFit(b.Name), count("memory", len(b.Memory), 1))
 }
 
+func (t Take) check() error {
+	return cmp.Or(inRange("signal", t.Signal, 1, lastSignal), inRange("use of a signal", int(t.Takes), 0, int(demand.TakesKinds)-1))
+}
+
+func checkDemand(d *demand.Demand) error {
+	if d.Left < demand.NoLimit {
+		return fmt.Errorf("%v are left of the time for a demand", d.Left)
+	}
+	return cmp.Or(namesFit(d.ID, d.Source, d.For), inRange("cause", int(d.Cause), 0, int(demand.Causes)-1))
+}
+
+func checkHold(h *demand.Hold) error {
+	return cmp.Or(inRange("demands", len(h.Demands), 0, maxDemands), each("demands", h.Demands, 0, func(d demand.Demand) error { return checkDemand(&d) }))
+}
+
+func (p *Passed) check() error {
+	return cmp.Or(count("processes", len(p.Procs), 0), checkLanes(p.Lanes))
+}
+
+func checkMeet(m *demand.Meet) error { return checkLanes(m.Lanes) }
+
+func checkLanes(list []demand.Position) error {
+	return each("lanes", list, 0, func(p demand.Position) error { return namesFit(p.Lane) })
+}
+
+func namesFit(list ...string) error {
+	for _, s := range list {
+		if len(s) > maxName {
+			return fmt.Errorf("a name of %d bytes, at most %d are allowed", len(s), maxName)
+		}
+	}
+	return nil
+}
+
 func (s Start) check() error {
 	return inRange("original rank", int(s.Original), int(Asleep), MaxProcs-1)
 }
 
 func (s *Signal) check() error {
-	return cmp.Or(inRange("signal", s.Number, 1, 64), stringsFit(s.Why))
+	return cmp.Or(inRange("signal", s.Number, 1, lastSignal), stringsFit(s.Why))
 }
 
 func (o *Output) check() error {
@@ -149,7 +195,7 @@ func (e Exit) check() error {
 }
 
 func (s *Setup) check() error {
-	if t := s.Timing; min(t.Period, t.Lease, t.Margin, t.Start, t.Repair) < 0 {
+	if t := s.Timing; min(t.Period, t.Lease, t.Margin, t.Start, t.Repair, s.Grace) < 0 {
 		return errors.New("a time is negative")
 	}
 	return cmp.Or(checkNode(s.Node), inRange("size", s.Size, 1, MaxProcs))

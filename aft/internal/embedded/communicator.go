@@ -20,6 +20,7 @@ var (
 	_ driver.Leased   = (*communicator)(nil)
 	_ driver.Freer    = (*communicator)(nil)
 	_ driver.Located  = (*communicator)(nil)
+	_ driver.Meeter   = (*communicator)(nil)
 )
 
 func (c *communicator) Rank() int { return c.box.owner }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // endpoint is one process of a job as its own code sees it: its mailboxes, what
@@ -38,6 +39,7 @@ type endpoint struct {
 
 	wakes sync.Pool         // of channels of capacity 1, empty: for requests
 	first chan control.Made // the first communicator
+	point *demand.Point     // where calls of this process meet those of others
 }
 
 // routes lead to others.
@@ -111,6 +113,7 @@ func newEndpoint(self control.Proc, original control.Original) *endpoint {
 		first:   make(chan control.Made, 1),
 	}
 	e.wakes.New = func() any { return make(chan struct{}, 1) }
+	e.point = demand.NewPoint(uplink{e})
 	e.progress.enter(0)
 	return e
 }
@@ -124,7 +127,10 @@ func (e *endpoint) handle(m control.Message) error {
 		if err != nil {
 			return err
 		}
+		e.renew(made)
 		e.made(made)
+	case control.KindHold, control.KindMeet:
+		e.meet(m)
 	case control.KindFailed:
 		e.lose(m.Failed, failed)
 		e.lose(m.Left, left)
@@ -361,6 +367,7 @@ func (e *endpoint) close(err error) bool {
 		refuse = append(refuse, b.close(err)...)
 	}
 	e.mu.Unlock()
+	e.point.Close()
 	for _, m := range refuse {
 		m.refuse()
 	}

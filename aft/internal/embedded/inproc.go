@@ -10,6 +10,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // inprocCluster is a job whose processes are goroutines of this one, on nodes that are
@@ -159,6 +160,11 @@ func (c *inprocCluster) keepTime(done <-chan struct{}) {
 // begin starts the processes.
 func (c *inprocCluster) begin() {
 	c.post(func(now time.Time) { c.rootActions(c.root.Begin(now)) })
+}
+
+// ask asks the job for something.
+func (c *inprocCluster) ask(d demand.Demand) {
+	c.post(func(now time.Time) { c.rootActions(c.root.Ask(now, d)) })
 }
 
 // wait returns when the job has ended and nothing is started any more.

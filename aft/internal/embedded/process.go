@@ -17,6 +17,7 @@ import (
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/pipe"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/logqueue"
 )
@@ -78,6 +79,7 @@ type process struct {
 	asleep bool // it stands for no rank yet; of the one who executes
 	tasks  sync.WaitGroup
 	left   atomic.Bool
+	leave  func() // what this process is asked for is nothing to the job any more
 }
 
 func newProcess(ctx context.Context, conn connection, setup control.Setup, start control.Start, log *slog.Logger) (driver.Session, error) {
@@ -106,8 +108,9 @@ func newProcess(ctx context.Context, conn connection, setup control.Setup, start
 	p.listen()
 	address, tcp := p.wire.addresses()
 	p.send(control.Message{Kind: control.KindHello, Hello: &control.Hello{
-		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp,
+		Proc: start.Proc, Version: control.Version, Address: address, TCP: tcp, Takes: takes(),
 	}})
+	p.leave = demand.This.Belong(e.point)
 	s := &session{ep: e, own: p}
 	s.place.Node, s.place.Job, s.place.Daemon = int(setup.Node), setup.Job, setup.Daemon
 	if err := s.begin(ctx); err != nil {
@@ -266,6 +269,7 @@ func (p *process) close(ctx context.Context) error {
 	if p.left.Swap(true) {
 		return nil
 	}
+	p.leave()
 	err := p.wire.flush(ctx)
 	p.send(control.Message{Kind: control.KindBye, Bye: &control.Bye{Proc: p.ep.self}})
 	p.ep.close(driver.ErrClosed)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Run runs a job of n ranks as goroutines of this process, each with its own
@@ -33,6 +34,8 @@ type InprocConfig struct {
 	// Nodes are those that the ranks are on, in blocks; none: one node, which no communicator
 	// tells of.
 	Nodes []Node
+	// Begun, if not nil, is given what asks the job for something, when it has begun.
+	Begun func(ask func(demand.Demand))
 	// OnLoss, if not nil, is called when a node was killed, after everything that runs there has
 	// ended, and before the others are told of it, which they are, too, if it panics.
 	OnLoss func(node int)
@@ -93,6 +96,10 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	var clock sync.WaitGroup
 	clock.Go(func() { c.keepTime(done) })
 	c.begin()
+	defer demand.This.Join(c.ask)()
+	if cfg.Begun != nil {
+		cfg.Begun(c.ask)
+	}
 	c.wait()
 	j.ranks.Wait()
 	close(done)

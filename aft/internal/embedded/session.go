@@ -25,6 +25,7 @@ var (
 	_ driver.Quitter    = (*session)(nil)
 	_ driver.ZoneMarker = (*session)(nil)
 	_ driver.Heir       = (*session)(nil)
+	_ driver.Meeter     = (*session)(nil)
 )
 
 // begin waits for the process's first communicator.
