@@ -23,6 +23,8 @@ const (
 	SpawnPolicy    = Prefix + "_COMM_SPAWN_POLICY"
 	// Restart is how often the job was deployed again.
 	Restart = Prefix + "_RESTART"
+	// Deadline is when the job has to have ended.
+	Deadline = Prefix + "_DEADLINE"
 	// RepairTimeout is for the launcher.
 	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )

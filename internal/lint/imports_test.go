@@ -32,6 +32,7 @@ type rule struct {
 var allowed = []rule{
 	{"internal/env", nil},
 	{"internal/step", []string{"internal/env"}},
+	{"internal/deadline", []string{"internal/env"}},
 	{"internal/chart", nil},
 	{"internal/demand", nil},
 	{"internal/vfs", nil},
