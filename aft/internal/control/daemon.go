@@ -172,7 +172,11 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 	case KindAsk:
 		d.ask(now, *m.Ask)
 	case KindPassed:
-		d.answer(id, m.Passed.Passed)
+		if m.Passed.Changed {
+			d.up(Message{Kind: KindPassed, Passed: &Passed{Procs: []Proc{id}, Passed: m.Passed.Passed}})
+			break
+		}
+		d.demands.answer(id, m.Passed.Passed)
 		d.flushAnswers()
 	case KindJoin:
 		for _, j := range m.Joins {

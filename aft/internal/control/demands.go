@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"syscall"
 	"time"
 
@@ -88,7 +89,7 @@ func (d *demands) passed(now time.Time, n *node, p Passed) {
 }
 
 // without goes on without those who take part no more, of whom everybody was told.
-func (d *demands) without(gone []*process) {
+func (d *demands) without(gone ...*process) {
 	for _, p := range gone {
 		d.send(d.decider.Gone(demand.Member(p.id)))
 	}
@@ -97,24 +98,29 @@ func (d *demands) without(gone []*process) {
 // signal makes a demand of a signal, if the program takes it for one. It reports whether it does: all processes that have
 // joined say so or, when there are none, those before them.
 func (d *demands) signal(now time.Time, number int, where string) bool {
-	takes, anybody := demand.TakesNothing, false
+	said := []map[int]demand.Takes{}
 	for _, p := range d.members.present {
-		if p.asleep() || !p.taking() || p.gone() {
-			continue
+		if !p.asleep() && p.taking() && !p.gone() {
+			said = append(said, p.takes)
 		}
-		if anybody && p.takes[number] != takes {
-			return false
-		}
-		takes, anybody = p.takes[number], true
 	}
-	if !anybody {
-		takes = d.takes[number]
+	if len(said) == 0 {
+		said = append(said, d.takes)
 	}
+	takes := takenAs(number, said)
 	if takes == demand.TakesNothing {
 		return false
 	}
 	d.ask(now, demandOf(number, takes, where, d.grace))
 	return true
+}
+
+// takenAs is what all processes do with a signal; nothing if they differ, or there are none.
+func takenAs(number int, said []map[int]demand.Takes) demand.Takes {
+	if len(said) == 0 || slices.ContainsFunc(said, func(of map[int]demand.Takes) bool { return of[number] != said[0][number] }) {
+		return demand.TakesNothing
+	}
+	return said[0][number]
 }
 
 // demandOf is what a signal asks for that the program takes. Without a grace nobody knows how much time is left.

@@ -29,14 +29,7 @@ type membership struct {
 	reviewAt  time.Time  // when review is due; zero: when something happens
 	silentAt  time.Time  // no node is due before
 	inZone    bool       // somebody may be in a zone
-	over      []*process // who takes part no more, since the last takeOver
-}
-
-// takeOver are those who take part no more, since it was called before.
-func (m *membership) takeOver() []*process {
-	over := m.over
-	m.over = nil
-	return over
+	over      []*process // who takes part no more, since the demands were told of such
 }
 
 func newMembership(cfg RootConfig, out *outbox, stops *stopRequests) *membership {

@@ -122,7 +122,7 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindBye:
 		if p := r.members.of(n, m.Bye.Proc); p != nil {
 			p.bye = true
-			r.demands.without([]*process{p})
+			r.demands.without(p)
 		}
 	case KindExit:
 		for _, e := range m.Exits {
@@ -248,7 +248,8 @@ func (r *Root) settle(now time.Time) {
 	if r.out.ended || !r.deploy.launched {
 		return
 	}
-	r.demands.without(r.members.takeOver())
+	r.demands.without(r.members.over...)
+	r.members.over = nil
 	r.deploy.retry = time.Time{}
 	ended, waits := r.recovery.abort(now)
 	switch {
