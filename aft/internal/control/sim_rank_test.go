@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // simRank is a model of a program with a zone.
@@ -39,11 +40,13 @@ type simRank struct {
 	begun   bool // with a zone
 	asked   bool // to end, which it does as soon as it can
 	saved   bool // because of a signal, and has nothing more to do
+	simCalls
 }
 
 func (s *sim) startRank(n *simNode, st Start) {
 	r := &simRank{s: s, node: n, proc: st.Proc, original: st.Original, failed: make(map[Proc]bool), left: make(map[Proc]bool), revoked: make(map[CommID]bool), groups: make(map[CommID][]Proc),
 		seqs: make(map[CommID][Classes]uint64), pulses: make(map[uint64]time.Time), lease: s.now.Add(s.cfg.Timing.Lease)}
+	r.point, r.pace = demand.NewPoint(simUplink{r}), time.Duration(1+s.random.IntN(int(10*time.Millisecond)))
 	s.ranks[r.proc] = r
 	s.logf("start %+v on node %d", st, n.id)
 	start := s.delay() * 5
@@ -51,7 +54,7 @@ func (s *sim) startRank(n *simNode, st Start) {
 		start = time.Duration(s.random.IntN(int(s.cfg.Timing.Repair / 2)))
 	}
 	s.after(start, "hello", func() {
-		r.send(Message{Kind: KindHello, Hello: &Hello{Version: Version, Address: fmt.Sprint("@", r.proc)}})
+		r.send(Message{Kind: KindHello, Hello: &Hello{Version: Version, Address: fmt.Sprint("@", r.proc), Takes: s.takes()}})
 		if r.original != Asleep {
 			r.beat()
 		}
@@ -128,6 +131,7 @@ func (r *simRank) get(m Message) {
 	if r.dead || r.hung || r.done {
 		return
 	}
+	r.hears(m)
 	switch m.Kind {
 	case KindPulse:
 		if at, ok := r.pulses[m.Pulse.Seq]; ok {
@@ -213,7 +217,12 @@ func (r *simRank) answer(m Made) {
 	r.waits = nil
 	r.uniform(m)
 	if m.Err != "" {
-		r.s.fatal("process %d: %s", r.proc, m.Err)
+		r.refused(m)
+		return
+	}
+	if r.meeting != nil {
+		r.stored(m)
+		return
 	}
 	switch m.Op {
 	case OpEnd:
@@ -228,6 +237,9 @@ func (r *simRank) answer(m Made) {
 				code := 0
 				if m.Outcome.Err != "" {
 					code = 1
+				}
+				if r.ended {
+					code = requeueCode
 				}
 				r.quit(code)
 				return
@@ -350,6 +362,10 @@ func (r *simRank) signal(number int) {
 }
 
 func (r *simRank) later() {
+	if r.s.calls {
+		r.s.after(time.Duration(r.s.random.IntN(int(r.pace))), "work", r.work)
+		return
+	}
 	if r.s.pace > 0 {
 		r.s.after(time.Duration(r.s.random.IntN(int(r.s.pace))), "work", r.work)
 		return
@@ -366,6 +382,10 @@ func (r *simRank) work() {
 	pending := r.revoked[r.world.ID]
 	for _, p := range r.world.Procs {
 		pending = pending || r.failed[p]
+	}
+	if r.s.calls {
+		r.compute(pending)
+		return
 	}
 	if !pending && r.s.zones > 0 {
 		gone := false

@@ -47,6 +47,7 @@ type sim struct {
 	reactions    []string      // to signals
 	computes     bool          // a body ends when it has saved what it has because of a signal
 	endings      map[opKey][]Proc
+	calls        bool // programs store versions: see TestRandomDemands
 
 	idle int // calls of Tick in a row that have changed nothing
 }
