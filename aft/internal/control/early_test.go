@@ -93,7 +93,7 @@ func TestEndOnPurpose(t *testing.T) {
 			s.exit(Proc(p), code)
 		}
 		require.NotNil(t, s.end, c)
-		require.Equal(t, c.report)
+		require.Equal(t, c.report, s.end.Report)
 		next, _ := s.r.Sequel(5)
 		require.Nil(t, next, c)
 	}
