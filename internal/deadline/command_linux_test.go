@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,4 +33,12 @@ func TestNoCommandOutlivesAProcessThatIsKilled(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	require.Eventually(t, func() bool { return gone(pid) }, time.Minute, time.Millisecond)
+}
+
+// TestANoticeFileThatCannotBeRead is there all the same. (Of one's own memory the beginning cannot
+// be read.)
+func TestANoticeFileThatCannotBeRead(t *testing.T) {
+	a, err := ask(t, noticeSource(t, "file:/proc/self/mem"))
+	require.ErrorIs(t, err, syscall.EIO)
+	requireLeft(t, 17*time.Minute, a)
 }

@@ -25,7 +25,8 @@ const qstatOpenPBS = `Job Id: 12.server
     Resource_List.walltime = 02:00:00
     stime = Thu Jun  4 01:01:00 2026
     Variable_List = PBS_O_HOME=/home/ann,PBS_O_SHELL=/bin/bash,
-	PBS_O_WORKDIR=/home/ann,stime = Mon Jan  1 00:00:00 2001
+	PBS_O_WORKDIR=/home/ann,NOTE=what has this line begun before its
+	stime = Mon Jan  1 00:00:00 2001
     project = _pbs_project_default
 `
 
@@ -116,7 +117,9 @@ func TestTheLimitCountsFromTheStartOfTheJob(t *testing.T) {
 // nothing.
 func TestALimitThatIsChanged(t *testing.T) {
 	stime := "    stime = " + time.Now().Add(-30*time.Minute).Format(time.ANSIC)
-	p := pbsFromEnv(environment(map[string]string{"PBS_JOBID": "12.server", "PBS_WALLTIME": "7200"}), clock{time.Now})
+	nodes := filepath.Join(t.TempDir(), "nodes")
+	require.NoError(t, os.WriteFile(nodes, nil, 0o600))
+	p := pbsFromEnv(environment(map[string]string{"PBS_JOBID": "12.server", "PBS_WALLTIME": "7200", "PBS_NODEFILE": nodes}), clock{time.Now})
 	command(t, "qstat", job(stime))
 	left, _, err := askPBS(t, p)
 	require.NoError(t, err)
