@@ -188,6 +188,14 @@ func (r *Root) Signal(now time.Time, number int) []Action {
 	return r.out.take()
 }
 
+// Forward sends a signal to all ranks, whatever it means to them.
+func (r *Root) Forward(now time.Time, number int) []Action {
+	if !r.out.ended {
+		r.forward(now, number)
+	}
+	return r.out.take()
+}
+
 func (r *Root) signal(now time.Time, number int, where string) {
 	switch {
 	case r.demands.keepEarly(now, number, where):
