@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(savingVariable) != "" {
 		os.Exit(savingProgram())
 	}
+	if os.Getenv(endingVariable) != "" {
+		os.Exit(endingProgram())
+	}
 	testsignal.Restore()
 	os.Exit(m.Run())
 }
