@@ -22,7 +22,8 @@ func endingProgram() int {
 		checkpoint.OnSignal(ctx)
 	}
 	more, _ := strconv.Atoi(os.Getenv(endingVariable))
-	failed, _ := strconv.Atoi(os.Getenv("TEST_ENDING_CODE"))
+	code, _ := strconv.Atoi(os.Getenv("TEST_ENDING_CODE"))
+	gate := os.Getenv("TEST_ENDING_GATE") // rank 3 does not get on without this file
 	err := aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
 		var sum int
 		cp, err := checkpoint.New("ending", z.Comm(), checkpoint.WithLogger(slog.New(slog.DiscardHandler)))
@@ -43,8 +44,11 @@ func endingProgram() int {
 		}
 		fmt.Println("begins", os.Getpid(), iter)
 		for end := iter + more; iter < end; iter++ {
-			if failed > 0 {
-				os.Exit(failed)
+			if code > 0 {
+				os.Exit(code)
+			}
+			for z.Comm().Rank() == 3 && gate != "" && !exists(gate) {
+				time.Sleep(time.Millisecond)
 			}
 			sum += iter
 			time.Sleep(time.Millisecond * time.Duration(1+z.Comm().Rank()))
@@ -58,4 +62,9 @@ func endingProgram() int {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return checkpoint.ExitCode(err)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -163,4 +164,172 @@ func TestEndCodes(t *testing.T) {
 			j.goesOn()
 		})
 	}
+}
+
+// TestInterruptedTwice: who presses Ctrl-C twice at once means it once; who does it again because it takes too long does not wait.
+func TestInterruptedTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	gate := filepath.Join(t.TempDir(), "gate")
+	t.Setenv("TEST_ENDING_GATE", gate)
+	j := startEnding(t)
+	j.signal(syscall.SIGINT, j.launcher(), j.launcher())
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	require.Equal(t, 130, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "craft: the job was interrupted: its ranks have all ended with exit status 130\n")
+	j.goesOn()
+
+	require.NoError(t, os.Remove(gate))
+	j = startEnding(t)
+	j.signal(syscall.SIGINT, j.launcher())
+	time.Sleep(time.Second + 200*time.Millisecond) // the user's patience, not ours
+	j.signal(syscall.SIGINT, j.launcher())
+	require.Equal(t, 130, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "interrupted again")
+}
+
+// TestVersionByASignal: USR1 is a version, and the job goes on.
+func TestVersionByASignal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	j := startEnding(t)
+	j.signal(syscall.SIGUSR1, j.launcher())
+	require.Eventually(t, func() bool { return exists("ending/LATEST.json") }, time.Minute, 5*time.Millisecond)
+	j.signal(syscall.SIGTERM, j.launcher())
+	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	versions, err := filepath.Glob("ending/v-*")
+	require.NoError(t, err)
+	require.Len(t, versions, 2)
+}
+
+// TestKilledWithinTheGrace: a rank that is lost when the end was asked for is replaced while there is time, and all end as
+// they were asked to.
+func TestKilledWithinTheGrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	gate := filepath.Join(t.TempDir(), "gate")
+	t.Setenv("TEST_ENDING_GATE", gate)
+	j := startEnding(t, "--grace", "10m")
+	j.signal(syscall.SIGTERM, j.launcher())
+	j.signal(syscall.SIGKILL, j.ranks[0], j.ranks[1])
+	j.begin(1)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+}
+
+// TestEndBeforeTheRanksListen: an end that is asked for when ranks are about to be started is no loss of a job that takes
+// signals.
+func TestEndBeforeTheRanksListen(t *testing.T) {
+	for i := range 5 {
+		t.Chdir(t.TempDir())
+		t.Setenv(endingVariable, "1000000")
+		j := launchEnding(t)
+		require.Eventually(t, func() bool { return len(j.all()) > 1+i }, time.Minute, time.Millisecond) // it looks at its signals
+		j.signal(syscall.SIGTERM, j.launcher())
+		require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	}
+}
+
+// TestEndBetweenDeployments: nothing runs, and there is nothing to save.
+func TestEndBetweenDeployments(t *testing.T) {
+	for deaf, code := range map[string]int{"": 75, "1": 143} {
+		t.Chdir(t.TempDir())
+		t.Setenv("TEST_ENDING_DEAF", deaf)
+		j := startEnding(t, "--recovery", "abort", "--restarts", "3", "--restart-delay", "1h")
+		j.signal(syscall.SIGKILL, j.ranks[1])
+		require.Eventually(t, func() bool { return len(j.all()) == 1 }, time.Minute, time.Millisecond)
+		j.signal(syscall.SIGTERM, j.launcher())
+		require.Equal(t, code, j.ends(), "%s", &j.errs)
+		require.Contains(t, j.errs.String(), "terminated before the job was deployed again")
+	}
+}
+
+// TestCodesAreNotRetried: what ranks have ended with on purpose is the job's, and no reason to deploy it again.
+func TestCodesAreNotRetried(t *testing.T) {
+	t.Setenv("CRAFT_REQUEUE_CODE", "99")
+	for _, code := range []int{75, 76, 99, 130} {
+		t.Chdir(t.TempDir())
+		t.Setenv("TEST_ENDING_CODE", strconv.Itoa(code))
+		t.Setenv(endingVariable, "1000000")
+		j := launchEnding(t, "--recovery", "abort", "--restarts", "3")
+		require.Equal(t, code, j.ends(), "%s", &j.errs)
+		require.NotContains(t, j.errs.String(), "restart 1")
+	}
+}
+
+// TestDeadlines of a job, and of its nodes.
+func TestDeadlines(t *testing.T) {
+	for name, c := range map[string]struct{ variable, value, notice string }{
+		"CRAFT_DEADLINE":           {"CRAFT_DEADLINE", "+4s", ""},
+		"notice":                   {"CRAFT_NOTICE", "file:notice", "\n"},
+		"notice with a time":       {"CRAFT_NOTICE", "file:notice", "2s"},
+		"notice of a command":      {"CRAFT_NOTICE", "cmd:test -e notice", "x"},
+		"deadline that has passed": {"CRAFT_DEADLINE", "2020-01-01 00:00", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			t.Setenv(c.variable, c.value)
+			t.Setenv(endingVariable, "1000000")
+			j := launchEnding(t, "-v")
+			if c.notice != "" {
+				j.begin(4)
+				require.NoError(t, os.WriteFile("notice", []byte(c.notice), 0o600))
+			}
+			require.Equal(t, 75, j.ends(), "%s", &j.errs)
+			require.Contains(t, j.errs.String(), "the job is asked to end source="+c.variable, "%s", &j.errs)
+		})
+	}
+}
+
+// TestRanksDoNotCountDeadlines: a time left would begin anew with each of them.
+func TestRanksDoNotCountDeadlines(t *testing.T) {
+	t.Setenv("CRAFT_DEADLINE", "+1h")
+	t.Setenv("CRAFT_NOTICE", "file:notice")
+	r := craftProcess(t, "run", "-n", "1", "--grace", "7s", "env")
+	require.Zero(t, r.code, r.stderr)
+	require.NotContains(t, r.stdout, "CRAFT_DEADLINE")
+	require.NotContains(t, r.stdout, "CRAFT_NOTICE")
+	require.Contains(t, r.stdout, "CRAFT_GRACE=7s\n")
+}
+
+func TestRefusesEndings(t *testing.T) {
+	for _, c := range []struct{ flags, env, says string }{
+		{"--grace 0s", "", "--grace 0s: it must be positive"},
+		{"--end-after -1s", "", "--end-after -1s: it must be positive"},
+		{"", "CRAFT_GRACE=0", "CRAFT_GRACE"},
+		{"", "CRAFT_DEADLINE=soon", "CRAFT_DEADLINE"},
+		{"", "CRAFT_NOTICE=nothing", "CRAFT_NOTICE"},
+		{"", "CRAFT_REQUEUE_CODE=1", "CRAFT_REQUEUE_CODE"},
+	} {
+		t.Run(c.flags+c.env, func(t *testing.T) {
+			if name, value, set := strings.Cut(c.env, "="); set {
+				t.Setenv(name, value)
+			}
+			r := craftProcess(t, append(append([]string{"run", "-n", "1"}, strings.Fields(c.flags)...), "echo", "started")...)
+			require.Equal(t, exitUsage, r.code, r.stderr)
+			require.Contains(t, r.stderr, c.says)
+			require.Empty(t, r.stdout)
+		})
+	}
+}
+
+// TestRehearsal tells how programs end that are asked to: by themselves, by the signal, not at all, before.
+func TestRehearsal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(endingVariable, "1000000")
+	j := launchEnding(t, "--end-after", "1s", "--grace", "2m")
+	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "rehearsal: the job was asked to end after 1s, with 2m0s for it")
+	require.Contains(t, j.errs.String(), "with exit code 75: started again it goes on")
+
+	t.Setenv("TEST_ENDING_GATE", "never")
+	j = launchEnding(t, "--end-after", "1s", "--grace", "1s")
+	require.Equal(t, 137, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "ranks 0, 1, 2, 3 had not ended then, and were killed")
+
+	r := craftProcess(t, "run", "-n", "1", "--end-after", "1s", "--grace", "2m", "sleep", "1000")
+	require.Equal(t, 143, r.code)
+	require.Contains(t, r.stderr, "with exit code 143: it does not take SIGTERM for a request")
+	require.Contains(t, r.stderr, "checkpoint.OnSignal")
+
+	r = craftProcess(t, "run", "-n", "1", "--end-after", "1h", "true")
+	require.Zero(t, r.code)
+	require.Contains(t, r.stderr, "the job had ended with exit code 0 before it was asked to")
 }
