@@ -257,7 +257,7 @@ func TestCodesAreNotRetried(t *testing.T) {
 // TestDeadlines of a job, and of its nodes.
 func TestDeadlines(t *testing.T) {
 	for name, c := range map[string]struct{ variable, value, notice string }{
-		"CRAFT_DEADLINE":           {"CRAFT_DEADLINE", "+4s", ""},
+		"CRAFT_DEADLINE":           {"CRAFT_DEADLINE", "+3s", ""},
 		"notice":                   {"CRAFT_NOTICE", "file:notice", "\n"},
 		"notice with a time":       {"CRAFT_NOTICE", "file:notice", "2s"},
 		"notice of a command":      {"CRAFT_NOTICE", "cmd:test -e notice", "x"},
