@@ -52,7 +52,7 @@ func (r *run) join(z *Zone, s *epochScope, own error) (err error, pending bool) 
 		return own, s.pending()
 	}
 	before, ended := s.pending(), context.Cause(s.ctx)
-	revoke := own != nil && !everywhere(own) || before && !r.options.through()
+	revoke := own != nil && !everywhere(own) && !r.asked() || before && !r.options.through()
 	if revoke {
 		r.session.Zone().Revoke() // some may wait for others, with contexts of their own
 	}

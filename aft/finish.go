@@ -17,7 +17,7 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 	if v.Failure {
 		cause = ErrRecovering
 	}
-	if v.Failure || v.Err != "" && !everywhere(own) {
+	if v.Failure || v.Err != "" && !everywhere(own) && !r.asked() {
 		r.session.Zone().Revoke() // so that no other rank waits for this one
 	}
 	s.end(cause)
@@ -39,6 +39,13 @@ func (r *run) finish(ctx context.Context, s *epochScope, v comm.Verdict, own err
 		return nil, r.bodyError(s, v, out, own)
 	}
 	return nil, nil
+}
+
+// asked: this rank has ended as the job was asked to. So do all others, at the same call, and nothing is to be in
+// their way there.
+func (r *run) asked() bool {
+	_, over := r.session.Point().End()
+	return over
 }
 
 // agree is the collective end of the bodies. When a failure gets known meanwhile,

@@ -30,14 +30,29 @@ func (r *recovery) abort(now time.Time) (ended, waits bool) {
 		return false, true
 	}
 	wanted := slices.ContainsFunc(r.meet.pending(), func(o *operation) bool { return o.op == OpRepair && len(o.takers()) > 0 })
-	if stop, patience := r.stops.requested(now); (stop != 0 || r.stops.ending.asked()) && !wanted {
-		if stop != 0 && r.members.anybody() {
-			r.deploy.postpone(patience)
+	if due := r.othersEnd(now); !wanted && now.Before(due) {
+		if r.members.anybody() {
+			r.deploy.postpone(due)
 		}
 		return false, true
 	}
 	r.endAborted()
 	return true, false
+}
+
+// othersEnd is until when those who are there may end as they were asked to.
+func (r *recovery) othersEnd(now time.Time) time.Time {
+	_, until := r.stops.requested(now)
+	if e := &r.stops.ending; e.asked() && r.members.world != nil {
+		var since time.Time
+		for _, p := range r.members.failures() {
+			since = earlier(since, p.ended)
+		}
+		if own := e.patience(since); own.After(until) {
+			until = own
+		}
+	}
+	return until
 }
 
 // abortGrace is how long a rank that has ended by itself, or by a signal that asks for the end, is no

@@ -55,7 +55,12 @@ func demandsRound(t *testing.T, seed uint64) {
 	if end, _ := s.root.demands.decider.Ending(s.now); s.end.Code != 0 && (!end || s.end.Code != requeueCode) {
 		s.fatal("nothing has failed, and the end is %+v", *s.end)
 	}
-	if s.end.Code == 0 && asked < s.zones-1 {
+	// Who has passed all calls of a zone before the others begin, and before a message can come, has none to meet at.
+	long := true
+	for _, r := range s.ranks {
+		long = long && r.pace*time.Duration(s.target) > time.Second
+	}
+	if s.end.Code == 0 && long && asked < s.zones-1 {
 		s.fatal("the end was asked for in zone %d, and all ran to their own end", asked)
 	}
 	for _, r := range s.ranks {

@@ -71,6 +71,9 @@ func runBody(ctx context.Context, kind, name string, s driver.Session) error {
 	if kind == "idle" {
 		return waitIdly(ctx, comm.New(place.Comm))
 	}
+	if kind == "calls" {
+		return countCalls(ctx, s, name)
+	}
 	if kind == "plain" {
 		seed, err := strconv.ParseUint(name, 10, 64)
 		if err != nil {

@@ -1,0 +1,130 @@
+package afttest_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft"
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/testseed"
+)
+
+var errEnded = errors.New("ended as it was asked to")
+
+// ended is where the ranks have ended.
+type ended struct {
+	mu    sync.Mutex
+	calls map[comm.OriginalRank]uint64
+	saved map[comm.OriginalRank][]uint64
+}
+
+// body is one that sends nothing: it counts calls until it is asked to end.
+func (e *ended) body(ctx context.Context, pace time.Duration, at func(call uint64)) error {
+	return aft.Run(ctx, func(ctx context.Context, z *aft.Zone) error {
+		point, key := z.Comm().Lane("unused")
+		lane := point.Join(key)
+		defer lane.Leave()
+		e.mu.Lock()
+		e.saved[z.Original()] = nil
+		e.mu.Unlock()
+		for call := uint64(1); ctx.Err() == nil; call++ {
+			at(call)
+			time.Sleep(pace)
+			m, err := lane.Call(ctx)
+			if err != nil {
+				return err
+			}
+			if m == nil {
+				continue
+			}
+			lane.Done(m)
+			e.mu.Lock()
+			if m.Ends() == nil {
+				e.saved[z.Original()] = append(e.saved[z.Original()], call)
+			} else {
+				e.calls[z.Original()] = call
+			}
+			e.mu.Unlock()
+			if m.Ends() != nil {
+				return errEnded
+			}
+		}
+		return context.Cause(ctx)
+	}, quiet)
+}
+
+// Ranks that never communicate, and are any number of calls apart, store versions and end at the same calls; so do those
+// that take the place of others, and each rank's Run returns the error that all bodies have returned.
+func TestRanksThatNeverCommunicateMeet(t *testing.T) {
+	random := testseed.Rand(t)
+	for round := range 30 {
+		e := &ended{calls: make(map[comm.OriginalRank]uint64), saved: make(map[comm.OriginalRank][]uint64)}
+		cluster := &afttest.Cluster{}
+		ranks, asks := 1+random.IntN(6), uint64(1+random.IntN(100))
+		paces := make([]time.Duration, ranks)
+		for i := range paces {
+			paces[i] = time.Duration(random.IntN(300)) * time.Microsecond
+		}
+		var once, killed sync.Once
+		err := cluster.Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+			rank := int(r.Comm().Rank())
+			err := e.body(ctx, paces[rank], func(call uint64) {
+				if rank != 0 || call != asks {
+					return
+				}
+				if round%2 == 1 && ranks > 1 {
+					killed.Do(func() { r.Kill(1) })
+				}
+				once.Do(func() {
+					cluster.Ask(demand.Demand{Source: "a version", Left: demand.NoLimit})
+					cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "the end", Left: time.Hour})
+				})
+			})
+			if !errors.Is(err, errEnded) {
+				return err
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		require.Len(t, e.calls, ranks)
+		for rank := range ranks {
+			require.Equal(t, e.calls[0], e.calls[comm.OriginalRank(rank)])
+			require.Equal(t, e.saved[0], e.saved[comm.OriginalRank(rank)])
+		}
+	}
+}
+
+// Communicators of fewer ranks have lanes of their own, those of one process alone another one.
+func TestLanes(t *testing.T) {
+	require.NoError(t, (&afttest.Cluster{}).Run(t.Context(), 3, func(ctx context.Context, r *afttest.Rank) error {
+		lane := func(c *comm.Comm) string {
+			point, lane := c.Lane("some")
+			require.Same(t, r.Session().Point(), point)
+			return lane
+		}
+		require.Equal(t, demand.World, lane(r.Comm()))
+		half, err := r.Comm().Split(ctx, int(r.Comm().Rank())%2, 0)
+		if err != nil {
+			return err
+		}
+		require.Equal(t, "some", lane(half))
+		point, _ := comm.Self().Lane("some")
+		own, _ := demand.This.Own()
+		require.Same(t, own, point)
+		return nil
+	}))
+	require.NoError(t, afttest.Run(t.Context(), 2, func(_ context.Context, c *comm.Comm) error {
+		point, lane := c.Lane("some")
+		require.Equal(t, demand.World, lane)
+		own, _ := demand.This.Own()
+		require.NotSame(t, own, point)
+		return nil
+	}))
+}
