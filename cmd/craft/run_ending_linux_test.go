@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +43,10 @@ func launchEnding(t *testing.T, flags ...string) *endingJob {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	j := &endingJob{t: t, mark: testprocess.Mark(t)}
-	j.cmd = runCommand(t, append(append([]string{"-n", "4", "--nodes", "2"}, flags...), "--", exe)...)
+	if !slices.Contains(flags, "--hosts") {
+		flags = append(flags, "--nodes", "2")
+	}
+	j.cmd = runCommand(t, append(append([]string{"-n", "4"}, flags...), "--", exe)...)
 	out, err := j.cmd.StdoutPipe()
 	require.NoError(t, err)
 	j.cmd.Stderr = &j.errs
@@ -139,6 +144,24 @@ func TestEndByASignal(t *testing.T) {
 			require.Contains(t, j.errs.String(), "craft: the job is to go on later: its ranks have all ended with exit status 75\n")
 			j.goesOn()
 		})
+	}
+}
+
+// TestEndOfAllProcesses on hosts that agents lead to: a batch system, or a machine that shuts down, signals these, too, and
+// guards and daemons. All of them are to be there until the ranks have saved.
+func TestEndOfAllProcesses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	agent := filepath.Join(t.TempDir(), "agent")
+	require.NoError(t, os.WriteFile(agent, []byte("#!/bin/sh\nshift\n\"$@\"\n"), 0o700))
+	for range 3 {
+		t.Setenv(endingVariable, "1000000")
+		j := launchEnding(t, "--hosts", "127.0.0.1:2,127.0.0.2:2", "--launch-agent", agent)
+		j.begin(4)
+		all := j.all()
+		rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+		j.signal(syscall.SIGTERM, all...)
+		require.Equal(t, 75, j.ends(), "%s", &j.errs)
+		require.Equal(t, 1, strings.Count(j.errs.String(), "craft: "), "%s", &j.errs)
 	}
 }
 
