@@ -47,7 +47,7 @@ func endingProgram() int {
 			if code > 0 {
 				os.Exit(code)
 			}
-			for z.Comm().Rank() == 3 && gate != "" && !exists(gate) {
+			for z.Comm().Rank() == 3 && gate != "" && !exists(gate) && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			sum += iter
