@@ -127,13 +127,6 @@ func TestEndByASignal(t *testing.T) {
 				j.signal(syscall.SIGTERM, append(j.ranks, j.launcher())...)
 			}
 		},
-		"the launcher, four times": func(j *endingJob) {
-			for range 3 {
-				j.signal(syscall.SIGTERM, j.launcher())
-				time.Sleep(10 * time.Millisecond)
-			}
-			j.signal(syscall.SIGTERM, j.launcher())
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -210,6 +203,21 @@ func TestInterruptedTwice(t *testing.T) {
 	require.Contains(t, j.errs.String(), "interrupted again")
 }
 
+// TestTerminatedAgain: SIGTERM is the same request however often it comes.
+func TestTerminatedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	gate := filepath.Join(t.TempDir(), "gate")
+	t.Setenv("TEST_ENDING_GATE", gate)
+	j := startEnding(t)
+	for range 4 {
+		j.signal(syscall.SIGTERM, j.launcher())
+		time.Sleep(time.Second + 50*time.Millisecond) // sooner they count as one in any case
+	}
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	j.goesOn()
+}
+
 // TestVersionByASignal: USR1 is a version, and the job goes on.
 func TestVersionByASignal(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -229,12 +237,13 @@ func TestKilledWithinTheGrace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	gate := filepath.Join(t.TempDir(), "gate")
 	t.Setenv("TEST_ENDING_GATE", gate)
-	j := startEnding(t, "--grace", "10m")
+	j := startEnding(t, "-v", "--grace", "10m")
 	j.signal(syscall.SIGTERM, j.launcher())
 	j.signal(syscall.SIGKILL, j.ranks[0], j.ranks[1])
 	j.begin(1)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "source=SIGTERM at the launcher left=10m0s")
 }
 
 // TestEndBeforeTheRanksListen: an end that is asked for when ranks are about to be started is no loss of a job that takes
@@ -297,6 +306,9 @@ func TestDeadlines(t *testing.T) {
 			}
 			require.Equal(t, 75, j.ends(), "%s", &j.errs)
 			require.Contains(t, j.errs.String(), "the job is asked to end source="+c.variable, "%s", &j.errs)
+			if name == "notice" { // what says no time asks at once
+				require.Contains(t, j.errs.String(), " left=25s\n")
+			}
 		})
 	}
 }
