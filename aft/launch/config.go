@@ -78,6 +78,11 @@ type Config struct {
 	Restarts int
 	// RestartDelay is the time between two deployments.
 	RestartDelay time.Duration
+	// Grace is how long after a request to end, such as a signal, there is until everything has to be over
+	// (default: CRAFT_GRACE, 25s). The ranks find it in CRAFT_GRACE.
+	Grace time.Duration
+	// Rehearsal has the job asked to end as a batch system would; nil: it is not.
+	Rehearsal *Rehearsal
 	// Timing: zero fields get defaults (lease 5s, period a tenth of it, start
 	// 30s, repair CRAFT_REPAIR_TIMEOUT or 15 minutes). Repair < 0: no limit.
 	Timing Timing
@@ -98,8 +103,10 @@ type Config struct {
 	// CRAFT_ variables that nothing reads).
 	Logger *slog.Logger
 	// NoSignals leaves this process's signals alone; else SIGINT, SIGTERM,
-	// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to all ranks, the third SIGINT
-	// or SIGTERM kills the job, and SIGPIPE ends nothing any more, also when Run has returned:
+	// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to all ranks or, if the program takes
+	// them (checkpoint.OnSignal), are requests to the job; then a second SIGINT, a second or more after
+	// the first, ends it at once with 130. Of other programs the third SIGINT
+	// or SIGTERM kills the job. SIGPIPE ends nothing any more, also when Run has returned:
 	// where Stdout or Stderr has no reader any more (EPIPE), the ranks are asked to end by
 	// SIGTERM.
 	NoSignals bool

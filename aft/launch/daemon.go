@@ -101,7 +101,7 @@ func runDaemon() int {
 		d.send(control.Message{Kind: control.KindError, Error: &control.Error{Text: err.Error()}})
 		return exitFailed
 	}
-	d.environ = slices.Concat(os.Environ(), osstring.To(d.setup.Env), []string{env.Role + "=" + env.RoleRank, env.NodePath + "=" + dir})
+	d.environ = slices.Concat(withoutDeadlines(os.Environ()), withoutDeadlines(osstring.To(d.setup.Env)), []string{env.Role + "=" + env.RoleRank, env.NodePath + "=" + dir})
 	d.setup.NodePath = osstring.String(dir)
 	defer remove()
 	return d.run(in, messages)
@@ -183,6 +183,7 @@ func (d *daemon) run(in *os.File, messages io.Reader) int {
 	d.timer = time.AfterFunc(time.Hour, func() { d.do((*control.Daemon).Tick) })
 	d.arm()
 	d.mu.Unlock()
+	defer d.watchNotices()()
 	var reading sync.WaitGroup
 	reading.Go(func() { d.takeCommands(messages) })
 	for ended := false; !ended; {

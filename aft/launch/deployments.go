@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/logqueue"
 )
 
@@ -19,12 +20,14 @@ type deployments struct {
 	plan *plan
 	log  logqueue.Logger
 
-	mu     sync.Mutex
-	root   *root          // the present one, or the last one
-	asked  syscall.Signal // what has asked for the end first; 0: nothing has
-	wanted chan struct{}  // closed when asked is set
-	unread bool           // output has met a broken pipe
-	gone   chan struct{}  // closed when unread is set
+	mu      sync.Mutex
+	root    *root             // the present one, or the last one
+	planned deadline.Deadline // what was found last
+	since   time.Time         // when
+	asked   syscall.Signal    // what has asked for the end first; 0: nothing has
+	wanted  chan struct{}     // closed when asked is set
+	unread  bool              // output has met a broken pipe
+	gone    chan struct{}     // closed when unread is set
 
 	streams     [2]*printer // of all deployments: one goes on while output of the one before is not taken
 	lost        error       // the first error of output
@@ -71,18 +74,24 @@ func (d *deployments) outputLost() func(error) {
 
 // signal is a signal that this process has got.
 func (d *deployments) signal(s syscall.Signal) {
+	d.ask(s).signal(s) // that of a job that has ended counts how often
+}
+
+// ask notes a signal that asks for the end, and returns the present root.
+func (d *deployments) ask(s syscall.Signal) *root {
 	d.mu.Lock()
-	if control.Stops(int(s)) && d.asked == 0 {
+	defer d.mu.Unlock()
+	if d.asked == 0 && d.root.endsBy(s) {
 		d.asked = s
 		close(d.wanted)
 	}
-	r := d.root
-	d.mu.Unlock()
-	r.signal(s) // that of a job that has ended counts how often
+	return d.root
 }
 
 // run returns when no deployment follows, with the exit code and the report of the last one.
 func (d *deployments) run(ctx context.Context) (code int, report string, err error) {
+	defer d.watchDeadline(ctx)()
+	defer d.rehearse()()
 	for {
 		end := d.root.run(ctx)
 		if d.lost = d.root.finish(); d.lost != nil {
@@ -159,7 +168,7 @@ func (d *deployments) wait(ctx context.Context, delay time.Duration) (code int, 
 	defer d.mu.Unlock()
 	switch {
 	case d.asked != 0:
-		return 128 + int(d.asked), fmt.Sprintf("%v before the job was deployed again", d.asked)
+		return d.plan.codeOf(d.asked, d.root.takes(d.asked)), fmt.Sprintf("%v before the job was deployed again", d.asked)
 	case d.unread:
 		return 128 + int(syscall.SIGPIPE), "nobody reads the output of the ranks any more (broken pipe): the job is not deployed again"
 	case ctx.Err() != nil:
@@ -177,6 +186,7 @@ func (d *deployments) deploy(past *control.Past) error {
 	d.mu.Lock()
 	d.root = r
 	asked, unread := d.asked, d.unread
+	d.askPlanned(r, d.planned.Source)
 	d.mu.Unlock()
 	if asked != 0 {
 		r.signal(asked)

@@ -19,6 +19,7 @@ import (
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/aft/comm/driver"
 	"github.com/craft-go/craft/aft/internal/control"
+	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/osstring"
 )
@@ -32,6 +33,9 @@ type plan struct {
 	executable string // of daemons
 	hostname   string // of this machine
 	nodes      []nodePlan
+
+	deadline    deadline.Config
+	requeueCode int // of ranks that want to go on in another job
 }
 
 // nodePlan is what the launcher needs to know of a node beside its NodeConfig.
@@ -67,7 +71,7 @@ func prepare(cfg Config) (*plan, error) {
 	case cfg.RestartDelay > 0 && cfg.Restarts == 0:
 		return nil, fmt.Errorf("--restart-delay %v: it needs --restarts", cfg.RestartDelay)
 	}
-	if err := errors.Join(p.setDefaults(), p.setTiming(), p.setPolicy()); err != nil {
+	if err := errors.Join(p.setDefaults(), p.setTiming(), p.setPolicy(), p.setEnding()); err != nil {
 		return nil, err
 	}
 	if err := p.setNodes(); err != nil {
@@ -239,6 +243,7 @@ func (p *plan) findProgram() error {
 func (p *plan) rootConfig(past *control.Past) control.RootConfig {
 	cfg := control.RootConfig{
 		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats, Past: past,
+		Grace: p.Grace, EndCodes: []int{p.requeueCode},
 		Setup: control.Setup{
 			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
 			Dir: osstring.String(p.Dir), Env: osstring.From(append(p.environ(), fmt.Sprintf("%s=%d", env.Restart, past.Deployments()))),
@@ -300,6 +305,10 @@ func (p *plan) environ() []string {
 	}
 	if p.Policy.Spawn != "" {
 		out = append(out, env.SpawnPolicy+"="+string(p.Policy.Spawn))
+	}
+	out = append(out, env.Grace+"="+p.Grace.String())
+	if notice := p.noticeFromHere(); notice != "" {
+		out = append(out, notice)
 	}
 	return append(out, p.Env...)
 }

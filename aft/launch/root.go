@@ -372,10 +372,9 @@ func (r *root) signal(s syscall.Signal) {
 	if s != syscall.SIGINT && s != syscall.SIGTERM {
 		return
 	}
-	r.mu.Lock()
-	times := r.kills.again(time.Now())
-	r.mu.Unlock()
-	switch times {
+	switch r.asks(s) {
+	case interrupts:
+		r.do((*control.Root).Interrupt)
 	case 3:
 		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
 	case 4:

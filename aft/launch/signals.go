@@ -7,7 +7,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/craft-go/craft/aft/internal/control"
 	"github.com/craft-go/craft/aft/internal/guard"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // brokenPipes gets SIGPIPE, and nobody looks: what the pipe was tells the error of the write,
@@ -72,6 +74,39 @@ const together = time.Second
 type impatience struct {
 	times int
 	last  time.Time
+}
+
+// interrupts is the number of times of somebody who does not want to wait for a version.
+const interrupts = -1
+
+// asks counts a SIGINT or SIGTERM. If the program takes it for a request the same again is the same
+// request, but for the second one of somebody at a terminal.
+func (r *root) asks(s syscall.Signal) (times int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.end == nil && r.machine.Takes(int(s)) == demand.TakesEnd
+	if taken && s == syscall.SIGTERM {
+		return 0
+	}
+	times = r.kills.again(time.Now())
+	if taken && times > 1 {
+		r.kills.times = 3
+		return interrupts
+	}
+	return times
+}
+
+// takes is what the program does with a signal, as far as is known.
+func (r *root) takes(s syscall.Signal) demand.Takes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.Takes(int(s))
+}
+
+// endsBy reports whether a signal asks for the end.
+func (r *root) endsBy(s syscall.Signal) bool {
+	takes := r.takes(s)
+	return takes == demand.TakesEnd || takes == demand.TakesNothing && control.Stops(int(s))
 }
 
 // again counts one, and returns how many there are with it; 0: it belongs to the last one.

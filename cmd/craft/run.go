@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ type runFlags struct {
 	launch.Config
 
 	hosts, hostfile, agent, recovery, spawn string
+	endAfter                                time.Duration
 	verbose                                 bool
 }
 
@@ -36,20 +38,29 @@ or --hostfile, or, where neither is given, on those that Slurm or PBS has given 
 this job. A node is what fails as a whole.
 
 Output is forwarded whole lines at a time. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
-SIGUSR2 are forwarded to all ranks; the third SIGINT or SIGTERM kills the job.
+SIGUSR2 go to all ranks. If the program takes them (checkpoint.OnSignal) they ask the job
+to save and end, or to save, at one call on all ranks; SIGTERM again is the same
+request, and a second Ctrl-C ends the job at once. Of other programs the third SIGINT or
+SIGTERM kills the job.
 When nobody reads the output any more the ranks get SIGTERM.
 Nothing is left behind when the job ends, or when this command is killed.
 
 A job that has ended by a failure is deployed again with --restarts, and goes on from its
 newest checkpoint; not when it was asked to end, or has ended with an error of its own.
 
+The job is asked to end before its deadline, too: the limit of Slurm or PBS, CRAFT_DEADLINE, or
+what CRAFT_NOTICE tells of a node. --end-after rehearses that.
+
 Exit codes: 0 when all ranks ended with 0, recoveries included; else the largest
-code of a rank (128+n: killed by signal n); 1 when the job was given up, or
+code of a rank (128+n: killed by signal n; of programs that end with
+checkpoint.ExitCode 75: start it again, it goes on (CRAFT_REQUEUE_CODE); 76: halted;
+130: interrupted); 1 when the job was given up, or
 standard output could not be written; 141 when nobody reads it any more; 2 wrong
 usage. With the policy ABORT the code is that of the rank that has failed.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
   craft run -n 8 --nodes 4 --spare-nodes 1 --spawn NO-REUSE -- ./lanczos -json
   craft run -n 4 --hosts a,b:2,c ./program
+  craft run -n 8 --end-after 90s --grace 10s -- ./program
   craft run -n 2 --hosts x,y --launch-agent "ip netns exec {host}" ./program`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -94,6 +105,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.Repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
 	flags.IntVar(&f.Restarts, "restarts", 0, "deploy the job again as a whole, so many times, when it has ended by a failure: with --recovery ABORT by any, else by one that could not be repaired; --max-repeats failures in a row at the same place end it earlier")
 	flags.DurationVar(&f.RestartDelay, "restart-delay", 0, "time between two deployments")
+	flags.DurationVar(&f.Grace, "grace", 0, "how long after a request to end, such as SIGTERM, everything has to be over (default: CRAFT_GRACE, else 25s); sets CRAFT_GRACE for the ranks")
+	flags.DurationVar(&f.endAfter, "end-after", 0, "rehearse the end: ask the job to end after this time, kill what is left when the grace is over, as a batch system does, and tell what has happened")
 	flags.BoolVar(&f.TagOutput, "tag-output", false, "put the rank before each line: [0] ...")
 	flags.StringVar(&f.NodePath, "node-path", "", "base of the nodes' own storage (default: CRAFT_NODE_PATH; else with CRAFT_LEVELS "+env.DefaultNodePath()+", else temporary directories)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the job")
@@ -108,6 +121,10 @@ func (f *runFlags) complete(given func(string) bool) (err error) {
 	f.Policy = comm.Policy{Recovery: comm.Recovery(strings.ToUpper(f.recovery)), Spawn: comm.SpawnPolicy(strings.ToUpper(f.spawn))}
 	if err := f.check(given); err != nil {
 		return err
+	}
+	switch {
+	case given("end-after"):
+		f.Rehearsal = &launch.Rehearsal{After: f.endAfter}
 	}
 	switch {
 	case !given("repair-timeout"):
@@ -144,6 +161,10 @@ func (f *runFlags) check(given func(string) bool) error {
 		return fmt.Errorf("--spare-ranks %d: it is a number of processes, 0 or more", f.SpareRanks)
 	case f.Restarts < 0:
 		return fmt.Errorf("--restarts %d: it is a number of times, 0 or more", f.Restarts)
+	case given("grace") && f.Grace <= 0:
+		return fmt.Errorf("--grace %v: it must be positive", f.Grace)
+	case given("end-after") && f.endAfter <= 0:
+		return fmt.Errorf("--end-after %v: it must be positive", f.endAfter)
 	case f.RestartDelay < 0:
 		return fmt.Errorf("--restart-delay %v: it must not be negative", f.RestartDelay)
 	case given("restart-delay") && f.Restarts == 0:
@@ -212,12 +233,15 @@ func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) e
 	cfg.Stdout, cfg.Stderr = p.screen.stdout, p.screen.stderr
 	// The context ends with an interrupt, which the ranks are to get instead.
 	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
+	if cfg.Rehearsal != nil && !errors.Is(err, launch.ErrConfig) {
+		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code)) }()
+	}
 	switch {
 	case errors.Is(err, launch.ErrConfig):
 		return &usageError{err}
 	case errors.Is(err, launch.ErrAbandoned):
 		p.sayBriefly(err)
-	case err != nil:
+	case err != nil && (cfg.Rehearsal == nil || len(cfg.Rehearsal.Killed) == 0): // which is told anyway
 		p.say("%v", err)
 	}
 	if code != exitFine {

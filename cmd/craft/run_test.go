@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if base := os.Getenv(askedVariable); base != "" {
 		os.Exit(askedProgram(base))
 	}
+	if os.Getenv(endingVariable) != "" {
+		os.Exit(endingProgram())
+	}
 	testsignal.Restore()
 	os.Exit(m.Run())
 }

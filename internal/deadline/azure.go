@@ -72,7 +72,7 @@ func (a *azure) ask(ctx context.Context) (*answer, error) {
 	if earliest.IsZero() {
 		return none, nil
 	}
-	return &answer{earliest, a.name}, unclear
+	return &answer{at: earliest, by: a.name}, unclear
 }
 
 func (a *azure) learnName(ctx context.Context) error {

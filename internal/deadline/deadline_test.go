@@ -120,7 +120,7 @@ func TestSettingIsRead(t *testing.T) {
 
 func TestDeadlinesForPeople(t *testing.T) {
 	require.Equal(t, "no deadline", Deadline{}.String())
-	require.Equal(t, "1m30.1s left (CRAFT_DEADLINE)", Deadline{90*time.Second + 123*time.Millisecond, "CRAFT_DEADLINE"}.String())
+	require.Equal(t, "1m30.1s left (CRAFT_DEADLINE)", Deadline{Left: 90*time.Second + 123*time.Millisecond, Source: "CRAFT_DEADLINE"}.String())
 	require.True(t, Deadline{}.None())
 	require.False(t, Deadline{Source: "x"}.None())
 }

@@ -30,22 +30,21 @@ func (n *noticeClock) absent() (*answer, error) {
 
 // given is the answer that there is a notice, and when it came first.
 func (n *noticeClock) given(text string, convert func() time.Time) *answer {
-	return &answer{n.memo.at("notice "+text, convert), n.name}
+	return &answer{at: n.memo.at("notice "+text, convert), by: n.name}
 }
 
 // said is the answer that there is a notice of which somebody says when: a time, a time left, or
 // nothing, which leaves the grace. So does what is neither: it is a notice in any case.
 func (n *noticeClock) said(text string, seen time.Time) (*answer, error) {
 	text = strings.TrimSpace(text)
-	m, ok := moment{left: n.grace}, true
-	if text != "" {
-		m, ok = parseNoticed(text, n.wall())
-	}
-	if ok {
+	if m, ok := parseNoticed(text, n.wall()); ok {
 		return n.given(text, func() time.Time { return n.moment(m, seen) }), nil
 	}
-	return n.given(text, func() time.Time { return seen.Add(n.grace) }),
-		fmt.Errorf("a notice says %.60q, which is neither a time nor a time left such as 2m: %v are left (CRAFT_GRACE)", text, n.grace)
+	a := n.given(text, func() time.Time { return seen.Add(n.grace) })
+	if a.unsaid = true; text == "" {
+		return a, nil
+	}
+	return a, fmt.Errorf("a notice says %.60q, which is neither a time nor a time left such as 2m: %v are left (CRAFT_GRACE)", text, n.grace)
 }
 
 // noticeFile is a file that appears.

@@ -3,6 +3,7 @@ package deadline
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ func TestNoticeFiles(t *testing.T) {
 		first, err := ask(t, s)
 		require.NoError(t, err, text)
 		requireLeft(t, left, first)
+		require.Equal(t, strings.TrimSpace(text) == "", first.unsaid)
 		require.Equal(t, "CRAFT_NOTICE=file:"+path+" on n01", first.by)
 
 		again, err := ask(t, s)

@@ -51,7 +51,7 @@ func (p *pbs) ask(ctx context.Context) (*answer, error) {
 		return p.ofVariables(err)
 	}
 	p.asked = true
-	return &answer{start.Add(job.limit), "PBS (qstat)"}, nil
+	return &answer{at: start.Add(job.limit), by: "PBS (qstat)"}, nil
 }
 
 // startOf is when the job was started. Where only the time used is told, that may be minutes old:
@@ -87,7 +87,7 @@ func (p *pbs) ofVariables(cause error) (*answer, error) {
 		return nil, errors.Join(fmt.Errorf("nothing tells when the job was started (PBS_NODEFILE): %w", err), cause)
 	}
 	start := p.memo.at(p.nodefile, func() time.Time { return p.clock.at(written.ModTime()) })
-	return &answer{start.Add(limit), "PBS (PBS_WALLTIME)"}, cause
+	return &answer{at: start.Add(limit), by: "PBS (PBS_WALLTIME)"}, cause
 }
 
 // pbsJob is what qstat tells of a job.

@@ -67,7 +67,7 @@ func (s *slurm) ask(ctx context.Context) (*answer, error) {
 	if end.IsZero() {
 		return none, nil
 	}
-	return &answer{s.convert(end), "Slurm (squeue)"}, nil
+	return &answer{at: s.convert(end), by: "Slurm (squeue)"}, nil
 }
 
 // patience is how long squeue may take. It is asked before the variable is believed, because a
@@ -87,9 +87,9 @@ func (s *slurm) ofVariable(cause error) (*answer, error) {
 	case s.initial.IsZero():
 		return nil, errors.Join(s.unusable, cause)
 	case errors.Is(cause, exec.ErrNotFound): // as in containers
-		return &answer{s.initial, "Slurm (SLURM_JOB_END_TIME; there is no squeue here)"}, nil
+		return &answer{at: s.initial, by: "Slurm (SLURM_JOB_END_TIME; there is no squeue here)"}, nil
 	}
-	return &answer{s.initial, "Slurm (SLURM_JOB_END_TIME)"}, cause
+	return &answer{at: s.initial, by: "Slurm (SLURM_JOB_END_TIME)"}, cause
 }
 
 func (s *slurm) convert(end time.Time) time.Time {

@@ -28,6 +28,8 @@ type source struct {
 type answer struct {
 	at time.Time // with a monotonic reading; zero: there is no end
 	by string    // who says so
+
+	unsaid bool // at is what the grace leaves
 }
 
 // none is the answer that there is no end.
@@ -35,7 +37,7 @@ var none = &answer{}
 
 func constant(name string, at time.Time) source {
 	return source{name: name, timeout: time.Minute, ask: func(context.Context) (*answer, error) {
-		return &answer{at, name}, nil
+		return &answer{at: at, by: name}, nil
 	}}
 }
 

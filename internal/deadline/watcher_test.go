@@ -85,7 +85,7 @@ func (w *watching) next(wait time.Duration) []Deadline {
 	return told
 }
 
-func in(d time.Duration, by string) *answer { return &answer{time.Now().Add(d), by} }
+func in(d time.Duration, by string) *answer { return &answer{at: time.Now().Add(d), by: by} }
 
 // TestEachDeadlineIsToldOnce: the first, an earlier one, a later one, one that is gone, the earliest
 // of several sources.
@@ -95,7 +95,7 @@ func TestEachDeadlineIsToldOnce(t *testing.T) {
 		limit.say(in(time.Hour, "limit"), nil)
 		notice.say(none, nil)
 		w := watch(t, limit.source("limit", time.Minute), notice.source("notice", time.Second))
-		require.Equal(t, []Deadline{{time.Hour, "limit"}}, w.next(0))
+		require.Equal(t, []Deadline{{Left: time.Hour, Source: "limit"}}, w.next(0))
 		require.Empty(t, w.next(10*time.Minute))
 
 		limit.say(in(30*time.Minute, "limit"), nil) // shorter than before
@@ -152,7 +152,7 @@ func TestSmallDifferencesAreNone(t *testing.T) {
 		w := watch(t, s.source("s", time.Second))
 		require.Len(t, w.next(0), 1)
 		for i := range 5 {
-			s.say(&answer{first.at.Add(time.Duration(i) * 600 * time.Millisecond), "s"}, nil)
+			s.say(&answer{at: first.at.Add(time.Duration(i) * 600 * time.Millisecond), by: "s"}, nil)
 			told := w.next(2 * time.Second)
 			require.Equal(t, i == 4, len(told) == 1, i)
 		}
@@ -234,7 +234,7 @@ func TestASourceThatNeverAnswers(t *testing.T) {
 		var s scripted
 		s.say(in(time.Hour, "s"), nil)
 		w := watch(t, hangs, timesOut, s.source("s", time.Second))
-		require.Equal(t, []Deadline{{time.Hour, "s"}}, w.next(0))
+		require.Equal(t, []Deadline{{Left: time.Hour, Source: "s"}}, w.next(0))
 		s.say(in(2*time.Hour, "s"), nil)
 		require.Len(t, w.next(3*time.Second), 1)
 		w.next(time.Minute)
@@ -260,7 +260,7 @@ func TestALateAnswerCounts(t *testing.T) {
 		w := watch(t, slow)
 		require.Empty(t, w.next(29*time.Second))
 		require.EqualValues(t, 1, asked.Load())
-		require.Equal(t, []Deadline{{time.Hour, "slow"}}, w.next(time.Second))
+		require.Equal(t, []Deadline{{Left: time.Hour, Source: "slow"}}, w.next(time.Second))
 		require.Len(t, w.next(32*time.Second), 1)
 	})
 }
@@ -310,7 +310,7 @@ func TestAWatcherWithoutSources(t *testing.T) {
 		require.False(t, w.Idle())
 		time.Sleep(10 * time.Second)
 		w.Run(t.Context())
-		require.Equal(t, []Deadline{{50 * time.Second, "CRAFT_DEADLINE"}}, told)
+		require.Equal(t, []Deadline{{Left: 50 * time.Second, Source: "CRAFT_DEADLINE"}}, told)
 	})
 }
 

@@ -25,6 +25,10 @@ const (
 	Restart = Prefix + "_RESTART"
 	// Deadline is when the job has to have ended.
 	Deadline = Prefix + "_DEADLINE"
+	// Notice tells that a node goes away.
+	Notice = Prefix + "_NOTICE"
+	// Grace is how long after a request to end everything has to be over.
+	Grace = Prefix + "_GRACE"
 	// RepairTimeout is for the launcher.
 	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )

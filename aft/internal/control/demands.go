@@ -21,7 +21,9 @@ type demands struct {
 	decider *demand.Decider
 	grace   time.Duration
 	// takes is what the program does with signals, as the last process that has joined has said.
-	takes map[int]demand.Takes
+	takes   map[int]demand.Takes
+	early   earlySignals
+	notices map[*node]map[string]bool // what nodes plan for the job, by source
 }
 
 // ask takes a demand.
@@ -98,6 +100,16 @@ func (d *demands) without(gone ...*process) {
 // signal makes a demand of a signal, if the program takes it for one. It reports whether it does: all processes that have
 // joined say so or, when there are none, those before them.
 func (d *demands) signal(now time.Time, number int, where string) bool {
+	takes := d.taken(number)
+	if takes == demand.TakesNothing {
+		return false
+	}
+	d.ask(now, demandOf(number, takes, where, d.grace))
+	return true
+}
+
+// taken is what the program does with a signal, as far as is known.
+func (d *demands) taken(number int) demand.Takes {
 	said := []map[int]demand.Takes{}
 	for _, p := range d.members.present {
 		if !p.asleep() && p.taking() && !p.gone() {
@@ -107,12 +119,7 @@ func (d *demands) signal(now time.Time, number int, where string) bool {
 	if len(said) == 0 {
 		said = append(said, d.takes)
 	}
-	takes := takenAs(number, said)
-	if takes == demand.TakesNothing {
-		return false
-	}
-	d.ask(now, demandOf(number, takes, where, d.grace))
-	return true
+	return takenAs(number, said)
 }
 
 // takenAs is what all processes do with a signal; nothing if they differ, or there are none.
@@ -158,6 +165,21 @@ func (r *Root) Ask(now time.Time, d demand.Demand) []Action {
 		r.settle(now)
 	}
 	return r.out.take()
+}
+
+// Takes is what the program does with a signal, as far as is known.
+func (r *Root) Takes(number int) demand.Takes { return r.demands.taken(number) }
+
+// Running are the ranks that have not ended.
+func (r *Root) Running() []Original {
+	var out []Original
+	for _, p := range r.members.present {
+		if p.present() && !p.asleep() {
+			out = append(out, p.original)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Interrupt ends the job at once: somebody who has asked for its end does so again, and is not to be kept waiting.

@@ -10,7 +10,7 @@ var (
 	kinds = []Kind{
 		KindReady, KindHello, KindBegin, KindJoin, KindRevoke, KindFree, KindSuspect, KindBye, KindExit, KindPulse,
 		KindStack, KindOutput, KindCredit, KindError, KindStarted, KindGone, KindOutlived, KindSetup, KindStart,
-		KindPeers, KindMade, KindFailed, KindSignal, KindStop, KindInherit, KindBequest, KindAsk, KindHold, KindPassed, KindMeet,
+		KindPeers, KindMade, KindFailed, KindSignal, KindStop, KindInherit, KindBequest, KindAsk, KindHold, KindPassed, KindMeet, KindNotice,
 	}
 	ops = []Op{"", OpAgree, OpShrink, OpSplit, OpSpawn, OpRepair, OpEnd}
 )

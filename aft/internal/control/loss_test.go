@@ -210,7 +210,7 @@ func TestExitCodes(t *testing.T) {
 			for p := range Proc(4) {
 				s.exit(p, 75)
 			}
-		}, 75, "rank 0"},
+		}, 75, "to go on later"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := four(t)

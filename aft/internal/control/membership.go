@@ -112,7 +112,7 @@ func (m *membership) endNormally() {
 		code = max(code, p.counts())
 	}
 	m.out.defeat = m.out.defeatOf(m.failures())
-	m.out.stop(End{Code: code, Report: strings.Join(m.losses(), "\n")})
+	m.out.stop(End{Code: code, Report: cmp.Or(m.out.purpose(m.latest), strings.Join(m.losses(), "\n"))})
 }
 
 // failures are the ranks that have failed and that nothing has dealt with.

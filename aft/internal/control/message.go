@@ -54,6 +54,8 @@ const (
 	KindOutlived Kind = "outlived"
 	KindAsk      Kind = "ask"    // rank or daemon -> root: a demand for the job
 	KindPassed   Kind = "passed" // rank -> root, gathered by daemons: how many calls have passed
+	// daemon -> root: a demand (Ask) for the job as long as this node belongs to it.
+	KindNotice Kind = "notice"
 
 	// Down: away from the root.
 	KindSetup  Kind = "setup"  // root -> daemon: the job

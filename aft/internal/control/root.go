@@ -95,8 +95,11 @@ func (r *Root) Handle(now time.Time, from Node, m Message) []Action {
 	case KindHello:
 		r.deploy.hello(now, n, *m.Hello)
 		r.demands.takes = takesOf(m.Hello.Takes)
+		r.signalEarly(now)
 	case KindAsk:
 		r.demands.ask(now, *m.Ask)
+	case KindNotice:
+		r.demands.notice(now, n, *m.Ask)
 	case KindPassed:
 		r.demands.passed(now, n, *m.Passed)
 	case KindBegin:
@@ -185,8 +188,18 @@ func (r *Root) Signal(now time.Time, number int) []Action {
 	return r.out.take()
 }
 
+// Forward sends a signal to all ranks, whatever it means to them.
+func (r *Root) Forward(now time.Time, number int) []Action {
+	if !r.out.ended {
+		r.forward(now, number)
+	}
+	return r.out.take()
+}
+
 func (r *Root) signal(now time.Time, number int, where string) {
-	if !r.demands.signal(now, number, where) {
+	switch {
+	case r.demands.keepEarly(now, number, where):
+	case !r.demands.signal(now, number, where):
 		r.forward(now, number)
 	}
 }
@@ -221,6 +234,9 @@ func (r *Root) Tick(now time.Time) []Action {
 		return nil
 	}
 	r.deploy.tick(now)
+	if r.tickEarly(now); r.out.ended {
+		return r.out.take()
+	}
 	r.tickUnread(now)
 	r.members.tick(now)
 	r.rendezvous.tick(now)
@@ -237,6 +253,7 @@ func (r *Root) Next() time.Time {
 	var next time.Time
 	at := func(t time.Time) { next = earlier(next, t) }
 	at(r.unread.due)
+	at(r.demands.early.next())
 	r.deploy.next(at)
 	r.members.next(at)
 	r.rendezvous.next(at)
@@ -245,7 +262,11 @@ func (r *Root) Next() time.Time {
 
 // settle decides everything that can be decided now.
 func (r *Root) settle(now time.Time) {
+	r.demands.dropNotices(now)
 	if r.out.ended || !r.deploy.launched {
+		return
+	}
+	if r.tickEarly(now); r.out.ended {
 		return
 	}
 	r.demands.without(r.members.over...)

@@ -334,6 +334,10 @@ func TestSignalBeforeTheRanks(t *testing.T) {
 	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
 	require.Nil(t, s.end, "nobody is there to hear it")
 	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
+	require.Nil(t, s.end, "they may be about to be")
+	require.Equal(t, s.now.Add(earlyPatience), s.r.Next())
+	s.now = s.now.Add(earlyPatience)
+	s.do(s.r.Tick(s.now))
 	require.Equal(t, 128+15, s.end.Code)
 	require.Contains(t, s.end.Report, "before the ranks were started")
 }

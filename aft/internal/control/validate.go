@@ -72,6 +72,7 @@ var checks = map[Kind]func(Message) error{
 	KindSignal: func(m Message) error { return field(m.Signal, (*Signal).check) },
 	KindStop:   func(Message) error { return nil },
 	KindAsk:    func(m Message) error { return field(m.Ask, checkDemand) },
+	KindNotice: func(m Message) error { return field(m.Ask, checkDemand) },
 	KindHold:   func(m Message) error { return field(m.Hold, checkHold) },
 	KindPassed: func(m Message) error { return field(m.Passed, (*Passed).check) },
 	KindMeet:   func(m Message) error { return field(m.Meet, checkMeet) },
