@@ -91,6 +91,7 @@ func runEnding(arg string) int {
 		return 2
 	}
 	ctx := context.Background()
+	OnSignal(ctx)
 	if j.Processes > 0 {
 		code, started, err := launch.Self(ctx, j.Processes, func(c *launch.Config) {
 			c.Nodes, c.NodePath, c.Repeats = j.Nodes, j.Dir+"/nodes", 1000
@@ -103,7 +104,6 @@ func runEnding(arg string) int {
 			return code
 		}
 	}
-	OnSignal(ctx)
 	fmt.Fprintln(os.Stderr, "listening")
 	var err error
 	switch {
