@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
@@ -151,6 +152,27 @@ func TestSignalSavesAndEnds(t *testing.T) {
 		got := p.result(append(endless, "-iters", "1")...)
 		require.Equal(t, last[1], strconv.Itoa(got.RestartedFrom-1))
 	}
+}
+
+// TestImpatientInterrupt: who presses Ctrl-C once more, a second later, does not wait for the end of what goes on.
+func TestImpatientInterrupt(t *testing.T) {
+	p := newProgram(t)
+	pipe := filepath.Join(p.Dir, "matrix.mtx")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	s := p.Start("-mtx", "matrix.mtx", "-cp-path", "cp") // which nobody writes
+	var writer *os.File
+	p.Eventually(func() (open bool) { // when it reads
+		var err error
+		writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	defer writer.Close()
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
+	time.Sleep(1100 * time.Millisecond) // sooner it would be the same request
+	_, err := writer.WriteString("%")
+	require.NoError(t, err, "it goes on reading")
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
+	s.End(-int(syscall.SIGINT))
 }
 
 // TestSignalEndsTheReaderToo: tee gets Ctrl-C as the program does.

@@ -117,6 +117,9 @@ func (e *ends) again(p *testprogram.Program, args []string) {
 	s := p.Start(args...).End(0)
 	require.Equal(e.t, e.want.Digest, e.result(s).Digest)
 	require.NotContains(e.t, s.Stdout.String(), `"restarted_from":-1`)
+	if strings.Contains(s.Stdout.String(), `"versions_written"`) {
+		require.Contains(e.t, s.Stdout.String(), `"versions_written":0,`)
+	}
 }
 
 func (e *ends) result(s *testprogram.Started) (r jobResult) {
