@@ -193,9 +193,7 @@ func (cp *Checkpoint) Commit() error {
 	}
 	cp.committed = true
 	cp.reg.commit()
-	if !cp.disabled() {
-		cp.meet.join()
-	}
+	cp.meet.join()
 	return nil
 }
 
@@ -295,7 +293,7 @@ func (c *core) afterClose(call string) string {
 	return call + " after Close"
 }
 
-// disabled reports whether calls do nothing.
+// disabled reports whether calls do nothing, but for an end that the job was asked for.
 func (cp *Checkpoint) disabled() bool { return cp.self == cp && !cp.opt.Enable }
 
 // original returns an error for a copy: it would give out the numbers of versions again

@@ -11,8 +11,12 @@ import (
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
 // a later start restores it, Finished says so, and there is nothing to compute. iter is the last
 // iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended.
-// Of a run that was finished before it changes nothing.
+// Of a run that was finished with this iteration before it changes nothing; one that has gone on since then it
+// finishes again.
 func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
+	if cp.disabled() {
+		return cp.meet.callOff(ctx, "Finish")
+	}
 	return cp.call("Finish", func() error {
 		at, err := cp.meet.arrive(ctx, "Finish")
 		if err != nil {
@@ -22,7 +26,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 			return fmt.Errorf("checkpoint %q: %w: Finish: iteration %d", cp.name, ErrArgument, iter)
 		}
 		cp.acc.done(int64(iter))
-		if !cp.line.finished {
+		if !isFinishedWith(cp.line, int64(iter)) {
 			if err := finish(ctx, cp, int64(iter)); err != nil {
 				return err
 			}
@@ -35,6 +39,12 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		return nil
 	})
+}
+
+// isFinishedWith reports whether the newest version is the last one of a run that ended with iter.
+func isFinishedWith(l *lineage, iter int64) bool {
+	newest := l.good.Load()
+	return l.finished && newest != nil && newest.iteration == iter
 }
 
 // finish writes the last version of a run.

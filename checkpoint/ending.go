@@ -83,7 +83,7 @@ const (
 
 // ExitCode is the exit code for what a program has returned: ExitDone without an error, ExitRequeue (or
 // CRAFT_REQUEUE_CODE), ExitHalted or ExitInterrupt for ErrDeadline, and ExitFailed for everything else,
-// also where starts in a row have got nowhere, or a guard has refused the last version.
+// also where starts in a row have got nowhere, where a guard has refused the last version, and where checkpoints are switched off.
 func ExitCode(err error) int {
 	var d *DeadlineError
 	switch {
@@ -95,6 +95,8 @@ func ExitCode(err error) int {
 		return ExitHalted
 	case d.cause == demand.Interrupt:
 		return ExitInterrupt
+	case errors.Is(d.Err, errOff):
+		return ExitFailed // it would begin anew each time
 	}
 	var c endConfig
 	if cmp.Or(env.Load(&c), c.validate()) != nil { // New has said it

@@ -281,3 +281,19 @@ func (e *endingSuite) wait(s *endingStart, fail func(string, ...any)) int {
 	}
 	return -1
 }
+
+// TestSignalsOfAProcessThatLeads are its launcher's alone: OnSignal ends it by no second Ctrl-C.
+func TestSignalsOfAProcessThatLeads(t *testing.T) {
+	e := &endingSuite{t: t, mark: testprocess.Mark(t)}
+	j := endingJob{Dir: t.TempDir(), Processes: 2, Steps: 2, Step: 4 * time.Second, Cells: 10, Mode: AsyncOff, Every: 1, Nodes: 1}
+	s := e.start(j)
+	require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "begins with iteration") }), &s.stderr)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGINT))
+	time.Sleep(impatience + 100*time.Millisecond) // else it would be the same request
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGINT))
+	e.wait(s, func(format string, args ...any) { t.Fatalf(format, args...) })
+	status := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.False(t, status.Signaled(), "%v\n%s", status.Signal(), s.stderr.String())
+	require.Equal(t, ExitInterrupt, status.ExitStatus(), s.stderr.String())
+	e.mark.NoneLeft(t)
+}

@@ -93,6 +93,7 @@ func runEnding(arg string) int {
 		return 2
 	}
 	ctx := context.Background()
+	OnSignal(ctx)
 	if j.Processes > 0 {
 		code, started, err := launch.Self(ctx, j.Processes, func(c *launch.Config) {
 			c.Nodes, c.NodePath, c.Repeats = j.Nodes, j.Dir+"/nodes", 1000
@@ -105,7 +106,6 @@ func runEnding(arg string) int {
 			return code
 		}
 	}
-	OnSignal(ctx)
 	fmt.Fprintln(os.Stderr, "listening")
 	var err error
 	switch {

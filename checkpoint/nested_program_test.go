@@ -131,7 +131,7 @@ func undisturbed(levels []loop) []float64 {
 	s := &nest{loops: plain, taken: make([]int, len(levels))}
 	for i := range s.loops {
 		s.loops[i].state = make([]float64, 50)
-		s.loops[i].cp = &Checkpoint{core: &core{}} // disabled: its calls do nothing
+		s.loops[i].cp = &Checkpoint{core: &core{}, meet: &meetings{}} // disabled: its calls do nothing
 		s.loops[i].cp.self = s.loops[i].cp
 	}
 	if err := s.run(context.Background(), 0); err != nil {

@@ -56,15 +56,16 @@ func parseSignals(text string) (map[syscall.Signal]demand.Takes, error) {
 // in main, and before the ranks are started. Which ones is said by CRAFT_SIGNALS; what is ignored (nohup)
 // stays ignored. At the next call of a checkpoint all ranks save, and get ErrDeadline; so much time as
 // CRAFT_GRACE says is left for that. The same signal again is the same request, but a second
-// SIGINT, a second or more after the first one, ends a program that no launcher has started at once. It
-// lasts until ctx ends. Errors in the variables are told by New.
+// SIGINT, a second or more after the first one, ends a program that no launcher has started at once. In
+// a process that starts its own ranks (launch.Self) signals are for the launcher. It lasts until ctx ends. Errors in the variables are told by New.
 func OnSignal(ctx context.Context) {
 	var c endConfig
-	if cmp.Or(env.Load(&c), c.validate()) != nil {
-		return
+	role := env.CurrentRole()
+	if cmp.Or(env.Load(&c), c.validate()) != nil || role == env.RoleDaemon || role == env.RoleGuard {
+		return // these are about to begin with what their launcher wants, in launch.Self
 	}
 	takes, _ := parseSignals(c.Signals)
-	s := &signals{grace: c.Grace, takes: takes, rank: env.CurrentRole() == env.RoleRank}
+	s := &signals{grace: c.Grace, takes: takes, rank: role == env.RoleRank}
 	s.host, _ = os.Hostname()
 	caught := make(chan os.Signal, 16)
 	for number, what := range takes {
@@ -110,6 +111,9 @@ type signals struct {
 }
 
 func (s *signals) take(now time.Time, got syscall.Signal) {
+	if demand.This.Leads() {
+		return // the launcher gets it too
+	}
 	source := fmt.Sprintf("%s at %s, process %d", nameOf(got), s.host, os.Getpid())
 	if s.takes[got] == demand.TakesSave {
 		demand.This.Ask(demand.Demand{Source: source, Left: demand.NoLimit})

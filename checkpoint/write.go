@@ -39,6 +39,9 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 	if freq < 0 && !cp.disabled() {
 		return fmt.Errorf("checkpoint %q: %w: frequency %d, it must be at least 0", cp.name, ErrArgument, freq)
 	}
+	if cp.disabled() {
+		return cp.meet.callOff(ctx, "UpdateAndWrite")
+	}
 	return cp.call("UpdateAndWrite", func() error {
 		at, err := cp.meet.arrive(ctx, "UpdateAndWrite")
 		if err != nil {
@@ -83,6 +86,9 @@ func (wr *writing) writeAt(ctx context.Context, at *demand.Meeting, wanted bool,
 // position. A loop that counts iterations and wants to save now (on a signal,
 // say) calls UpdateAndWrite(ctx, iter, 1). See there.
 func (cp *Checkpoint) Write(ctx context.Context) error {
+	if cp.disabled() {
+		return cp.meet.callOff(ctx, "Write")
+	}
 	return cp.call("Write", func() error {
 		at, err := cp.meet.arrive(ctx, "Write")
 		if err != nil {

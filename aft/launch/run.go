@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/step"
 )
 
@@ -38,7 +40,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	}
 	stop := func() {}
 	if !cfg.NoSignals {
-		stop = catchSignals(d.signal)
+		stop = lead(d)
 	}
 	code, report, err := d.run(ctx)
 	stop()
@@ -54,6 +56,23 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		return code, fmt.Errorf("%w: %w", ErrOutput, d.lost)
 	}
 	return code, nil
+}
+
+// lead has the signals of this process be the job's, until stop.
+func lead(d *deployments) (stop func()) {
+	uncatch := catchSignals(d.signal)
+	asked, leave := demand.This.Lead()
+	switch {
+	case asked == nil:
+	case asked.Cause == demand.Interrupt:
+		d.signal(syscall.SIGINT)
+	default:
+		d.signal(syscall.SIGTERM)
+	}
+	return func() {
+		uncatch()
+		leave()
+	}
 }
 
 // Option changes what Self runs.

@@ -35,7 +35,7 @@ is told by -planes how many planes there are, in all: the result of the first st
 
 Each iteration has its checkpoint, so whatever ends the program takes no more than one
 away: run the same command again, and it goes on. Exit codes: 0 done, 1 failed, 2 wrong
-usage. The result goes to standard output, all else to standard error.
+usage, 75 asked to end by SIGTERM and saved (130: by Ctrl-C). The result goes to standard output, all else to standard error.
 
 Flags:
 `

@@ -7,6 +7,7 @@ import (
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
@@ -14,6 +15,7 @@ func main() {
 	if code, ok := launch.Daemon(); ok { // of a node, with -np
 		os.Exit(code)
 	}
+	checkpoint.OnSignal(context.Background())
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

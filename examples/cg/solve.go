@@ -56,8 +56,8 @@ func (c config) solve(ctx context.Context, z *aft.Zone, rank *jobs.Rank) error {
 			return err
 		}
 	}
-	// An asynchronous write may still be under way: it belongs to the job.
-	if err := rank.Tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
+	// What comes later finds that all is done, and computes nothing.
+	if err := rank.Tolerate(ctx, iter, cp.Finish(ctx, iter-1)); err != nil {
 		return err
 	}
 	return c.finish(ctx, z, rank, m, grid, iter)

@@ -33,7 +33,8 @@ of the whole cube: the result of the first start says it.
   hydro -np 8 -size 20                          # the size of the Reinit++ paper
 
 Each step has its checkpoint, so whatever ends the program takes no more than one
-away: run the same command again, and it goes on. Exit codes: 0 done, 1 failed, 2 wrong usage. The result goes to standard output, all else
+away: run the same command again, and it goes on. Exit codes: 0 done, 1 failed, 2 wrong usage,
+75 asked to end by SIGTERM and saved (130: by Ctrl-C). The result goes to standard output, all else
 to standard error.
 
 Flags:

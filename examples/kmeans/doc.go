@@ -1,5 +1,5 @@
 // Kmeans divides points into clusters, on ranks of which some may die. It shows data that
-// survives in memory (package storage/replica), without checkpoints and without spare
+// survives in memory (package storage/replica), without versions on disk and without spare
 // processes: the example of the ReStore paper (Hübner, Hespe, Sanders, Stamatakis, FTXS
 // 2022, section VI-C).
 //
@@ -20,6 +20,10 @@
 //     failure Repair makes up for the copies that were lost, so that others may fail. Blocks
 //     all copies of which are lost are made or read again: input.go sees to it that these are
 //     the same ones.
+//
+// What is in memory does not survive the end of the job. If that is asked to end (saved.go), it stores
+// the centres, in a checkpoint that is written for nothing else, and the next start makes or reads the
+// points again: they are the same ones.
 //
 // The clustering is the same, bit for bit, as without failures and on any number of ranks:
 // package lloyd adds up blocks of points, whoever has them, exactly. Package dataset has

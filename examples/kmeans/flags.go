@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/examples/kmeans/dataset"
 	"github.com/craft-go/craft/examples/kmeans/lloyd"
@@ -36,14 +39,16 @@ const usage = `Usage: kmeans [flags]
 Divides points into clusters (k-means, Lloyd's algorithm) on several ranks. The points
 stay in memory, with copies of each on several ranks: when some of these are killed, the
 others share the points of the dead (-recovery SHRINKING), or replacements get them, and
-it ends with the clustering of a run without failures, bit for bit. No file is written.
+it ends with the clustering of a run without failures, bit for bit. No version is written,
+unless it is asked to end (Ctrl-C, SIGTERM): then the centres are saved, and the same
+command goes on with them, after it has made or read the points again.
 
 Without flags it computes for about four seconds. The runs of the paper (ReStore, section
 VI-C) have 65,536 points for each rank and 500 iterations, and 1 % of the ranks fail:
 
   kmeans -np 8 -points 524288 -iters 500 -failures 0.01 -recovery SHRINKING
 
-Exit codes: 0 done, 1 failed, 2 wrong usage. The result goes to standard output, all else
+Exit codes: 0 done, 1 failed, 2 wrong usage, 75 asked to end and saved (130: by Ctrl-C). The result goes to standard output, all else
 to standard error.
 
 Flags:
@@ -62,6 +67,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	f.IntVar(&c.centres, "centres", 20, "`number` of clusters")
 	f.IntVar(&c.iterations, "iters", 100, "`number` of iterations")
 	f.IntVar(&c.copies, "copies", 4, "how many ranks have each block of points (at most all ranks), on different nodes if there are enough.\nPoints all copies of which are lost are made or read again")
+	f.StringVar(&c.CPPath, "cp-path", "", "`directory` of the centres, if it is asked to end (default $CRAFT_CP_PATH, or else a directory\nnamed after the problem in ./kmeans-checkpoints)")
+	f.BoolVar(&c.Fresh, "fresh", false, "start over, also if there are centres of a run that was asked to end")
 	f.StringVar(&c.plot, "plot", "", "draw the clusters, in the plane of the first two coordinates, into a `file`: .svg or .png")
 	f.Float64Var(&c.failures, "failures", 0, "to try it out: about this `share` of the ranks is killed in the course of all iterations, at random")
 	set, err := c.Parse(f, args, usage, help)
@@ -78,7 +85,18 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		return c, errors.New("-in reads the points from a file: -points and -dim cannot go with it")
 	}
 	c.generated.Places = c.centres
+	c.CPPath = cmp.Or(c.CPPath, os.Getenv("CRAFT_CP_PATH"), filepath.Join("kmeans-checkpoints", c.name()))
+	c.Async = checkpoint.AsyncOff
 	return c, c.validate()
+}
+
+// name of the problem: each has a directory of its own.
+func (c config) name() string {
+	points := fmt.Sprintf("points%dx%d", c.generated.Points, c.generated.Dim)
+	if c.file != "" {
+		points = filepath.Base(c.file)
+	}
+	return fmt.Sprintf("%s-centres%d-seed%d", points, c.centres, c.generated.Seed)
 }
 
 // plots are the formats of -plot.

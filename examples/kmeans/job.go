@@ -37,6 +37,7 @@ type worker struct {
 	state   state
 	input   input
 	points  points
+	saved   []float64 // centres, in the checkpoint
 	restore restoreTimes
 	counts  counts
 

@@ -65,7 +65,7 @@ func (w *worker) finish(ctx context.Context, z *aft.Zone, sums *lloyd.Sums) erro
 		Sizes:   sums.Sizes(),
 		Inertia: sums.Inertia(),
 		Points:  w.points.total, Dim: w.points.dim,
-		Iterations: w.iterations,
+		Iterations: w.state.next,
 		Recoveries: z.Epoch(),
 		Ranks:      c.Size(),
 		Copies:     w.state.copies,

@@ -19,6 +19,14 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 	if err := w.distribute(ctx, z); err != nil {
 		return err
 	}
+	cp, err := w.checkpoint(c)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	if err := w.takeUp(ctx, cp); err != nil {
+		return err
+	}
 	sums, err := w.newSums(ctx, c)
 	if err != nil {
 		return err
@@ -28,8 +36,12 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 			return err
 		}
 	}
-	if z.Epoch() > 0 && w.rank == 0 {
+	switch {
+	case w.rank != 0:
+	case z.Epoch() > 0:
 		fmt.Fprintf(w.stderr, "recovered: the next iteration is %d\n", w.state.next)
+	case cp.Stats().Restored:
+		fmt.Fprintf(w.stderr, "restarted from the centres in %s: the next iteration is %d\n", w.CPPath, w.state.next)
 	}
 	for w.state.next < w.iterations {
 		if err := w.assign(ctx, c, sums); err != nil {
@@ -43,6 +55,12 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 		if err := w.mayDie(ctx, z, iter); err != nil {
 			return err
 		}
+		if err := w.save(ctx, cp); err != nil {
+			return err
+		}
+	}
+	if err := w.finished(ctx, cp); err != nil {
+		return err
 	}
 	if err := w.assign(ctx, c, sums); err != nil { // to the centres as they are now
 		return err

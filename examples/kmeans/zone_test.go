@@ -106,7 +106,7 @@ func inCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm
 func tryInCluster(tb testing.TB, cluster *afttest.Cluster, ranks int, recovery comm.Recovery, cfg config, dying func()) (r result, err error) {
 	var mu sync.Mutex
 	quiet := slog.New(slog.DiscardHandler)
-	cfg.Goroutines = 1
+	cfg.Goroutines, cfg.CPPath = 1, tb.TempDir()
 	err = cluster.Run(tb.Context(), ranks, func(ctx context.Context, rank *afttest.Rank) error {
 		j := newJob(cfg, io.Discard, quiet)
 		j.die = func(int) error {

@@ -16,8 +16,8 @@
 // it computes is in the packages below: graphene and matrixmarket make the matrix,
 // sparse multiplies it, krylov distributes it over ranks and runs the Lanczos
 // recurrence, tridiag finds the eigenvalues. The exit code is 0 when it is done, 1
-// when it failed, 2 when it was called wrongly, and 128+n when signal n (SIGINT,
-// SIGTERM) ended it.
+// when it failed, 2 when it was called wrongly, and when it was asked to end and has
+// saved 130 after Ctrl-C, 75 after SIGTERM or at a deadline (checkpoint.OnSignal).
 //
 // With -json it prints one object. Beside what its names say (result.go), it has
 //

@@ -32,15 +32,15 @@ method, and checkpoints itself: kill it at any time, run the same command again,
 and it goes on where it was, to the same digits. Without flags it computes those
 of clean graphene for about ten seconds.
 
-Checkpoints are kept when it has finished: the same command then goes on from the
-last one, to the same result, and with a larger -iters to a better one; -fresh
-starts over. A checkpoint also restarts on another number of -ranks. A directory
+Checkpoints are kept when it has finished: the same command then prints the same
+result again, and goes on to a better one with a larger -iters; -fresh starts
+over. A checkpoint also restarts on another number of -ranks. A directory
 with the checkpoints of another matrix or seed is an error, not overwritten.
 
 Ctrl-C or SIGTERM: it finishes the iteration, writes a checkpoint, copies it from
 the nodes to the directory of the checkpoints if -levels has kept it there, and
-exits with 128 plus the number of the signal. Other exit codes: 0 done, 1 failed, 2 wrong
-usage.
+exits with 130 after Ctrl-C, else with 75: start it again. A second Ctrl-C, a second
+later, ends it at once. Other exit codes: 0 done, 1 failed, 2 wrong usage.
 
 With -np the ranks are processes, and the job survives when some of them are
 killed: the others go on from the newest checkpoint, with replacements or, with

@@ -4,24 +4,21 @@ import (
 	"context"
 
 	"github.com/craft-go/craft/aft"
-	"github.com/craft-go/craft/aft/launch"
 	"github.com/craft-go/craft/examples/internal/jobs"
 )
 
 // job is what all ranks of this process share.
 type job struct {
 	config
-	jobs      *jobs.Job
-	screen    *screen
-	interrupt *interrupt
-	workers   []*worker // by original rank; one if each rank is a process
+	jobs    *jobs.Job
+	screen  *screen
+	workers []*worker // by original rank; one if each rank is a process
 }
 
 // worker is one rank. It lives longer than an attempt.
 type worker struct {
 	*job
-	rank    *jobs.Rank
-	stopped *interruptedError // if the last attempt was interrupted
+	rank *jobs.Rank
 }
 
 func newJob(cfg config, screen *screen) *job {
@@ -32,18 +29,9 @@ func newJob(cfg config, screen *screen) *job {
 	return j
 }
 
-// listen has signals remembered.
-func (j *job) listen() {
-	j.interrupt = newInterrupt()
-	if launch.IsRank() {
-		// From the beginning: a rank that dies of the signal would be replaced.
-		j.interrupt.arm()
-	}
-}
-
 // attempt is the body of the zone: it is called again when ranks were lost.
 func (j *job) attempt(ctx context.Context, z *aft.Zone) error {
 	w := j.workers[int(z.Original())%len(j.workers)]
-	w.rank, w.stopped = j.jobs.Rank(z), nil
+	w.rank = j.jobs.Rank(z)
 	return w.solve(ctx, z)
 }

@@ -37,25 +37,34 @@ func TestLevelsSurviveTheLossOfNodes(t *testing.T) {
 	longer := newProgram(t).result(small("-np", "8", "-iters", "340")...)
 	for levels, lost := range map[string][]string{"partner": {"1"}, "xor": {"0"}, "rs": {"3", "0"}} {
 		t.Run(levels, func(t *testing.T) {
-			p := newProgram(t)
-			got := p.result(leveled(levels)...)
-			require.Equal(t, levels, got.Levels)
-			require.Equal(t, want.Digest, got.Digest)
-			require.Equal(t, want.VersionsWritten, got.VersionsWritten)
+			dead := func() *program { // before it has finished, which stores its last version at home
+				p := newProgram(t)
+				p.Start(leveled(levels, "-recovery", "ABORT", "-die-at", "299")...).End(128 + int(syscall.SIGKILL))
+				require.Empty(t, p.found("cp/lanczos/v-*"))
+				return p
+			}
+			p := dead()
 			p.lose(lost...)
 			// The version of iteration 300 is safe when the node dies; that of 280 may
 			// not be yet: its redundancy comes back in the background.
 			again := p.result(leveled(levels, "-iters", "340", "-kill-node", "2@310")...)
+			require.Equal(t, levels, again.Levels)
 			require.Equal(t, 281, again.RestartedFrom)
 			require.Equal(t, 1, again.Recoveries)
 			require.Equal(t, longer.Digest, again.Digest)
-			require.Empty(t, p.found("cp/lanczos/v-*"))
+			p.lose("0", "1", "2", "3")
+			finished := p.result(leveled(levels, "-iters", "340")...)
+			require.Equal(t, 340, finished.RestartedFrom)
+			require.Equal(t, longer.Digest, finished.Digest)
+
+			p = dead()
 			p.lose("0", "1", "2", "3")
 			s := p.Start(leveled(levels)...).End(1)
 			require.Contains(t, s.Stderr.String(), "no usable version")
 			require.Contains(t, s.Stderr.String(), "-fresh")
 			fresh := p.result(leveled(levels, "-fresh")...)
 			require.Equal(t, want.Digest, fresh.Digest)
+			require.Equal(t, want.VersionsWritten, fresh.VersionsWritten)
 		})
 	}
 }
@@ -71,10 +80,11 @@ func TestSignalBringsTheVersionHome(t *testing.T) {
 		p.Eventually(func() bool { return len(p.found("nodes/*/*/v-*/rank-*")) > 0 })
 		require.Empty(t, p.found("cp/lanczos/v-*"))
 		require.NoError(t, s.Cmd.Process.Signal(sig))
-		s.End(128 + int(sig))
-		require.Contains(t, s.Stderr.String(), "saved and safe")
+		s.End(endCode(sig))
+		require.Contains(t, s.Stderr.String(), "is stored; start it again")
+		require.NotContains(t, s.Stderr.String(), "not on the parallel file system")
 		p.lose("0", "1", "2", "3")
-		last := regexp.MustCompile(`after iteration (\d+)`).FindStringSubmatch(s.Stderr.String())
+		last := regexp.MustCompile(`of iteration (\d+), is stored`).FindStringSubmatch(s.Stderr.String())
 		require.NotNil(t, last, s.Stderr.String())
 		got := p.result(append(endless, "-iters", "1")...)
 		require.Equal(t, last[1], strconv.Itoa(got.RestartedFrom-1))

@@ -2,18 +2,19 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/launch"
+	"github.com/craft-go/craft/checkpoint"
 )
 
 func main() {
 	if code, ok := launch.Daemon(); ok { // of a node, with -np
 		os.Exit(code)
 	}
+	checkpoint.OnSignal(context.Background())
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -27,22 +28,6 @@ func run(args []string, stdout io.Writer, stderr *os.File) int {
 	if code, started := j.jobs.Launch(); started {
 		return code
 	}
-	j.listen()
-	defer j.interrupt.close()
 	err = aft.Run(context.Background(), j.attempt, j.jobs.ZoneOptions()...)
-	return j.end(err, stdout)
-}
-
-// end prints the result, or why there is none, and returns the exit code.
-func (j *job) end(err error, stdout io.Writer) int {
-	stopped := j.workers[0].stopped
-	if err != nil || stopped == nil {
-		return j.jobs.End(err, stdout)
-	}
-	for _, w := range j.workers {
-		if w.rank.First() {
-			fmt.Fprintln(j.screen, w.stopped)
-		}
-	}
-	return 128 + int(stopped.signal)
+	return j.jobs.End(err, stdout)
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/craft-go/craft/checkpoint"
 	"github.com/craft-go/craft/examples/internal/jobs"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/vfs"
@@ -38,7 +40,7 @@ func TestKilledAndRestarted(t *testing.T) {
 	want := newProgram(t).result(small()...)
 	require.Equal(t, 300, want.Iterations)
 	require.Equal(t, -1, want.RestartedFrom)
-	require.Equal(t, 15, want.VersionsWritten)
+	require.Equal(t, 15+1, want.VersionsWritten, "and one that says that the run is finished")
 	require.Greater(t, want.BytesWritten, int64(15*2*6000*8))
 	require.Zero(t, want.Recoveries)
 	require.Positive(t, want.Overheads.Checkpoint)
@@ -55,14 +57,15 @@ func TestKilledAndRestarted(t *testing.T) {
 	require.Equal(t, want.Eigenvalues, got.Eigenvalues)
 	require.Equal(t, 300, got.Iterations)
 	require.Equal(t, 121, got.RestartedFrom)
-	require.Equal(t, 8, got.VersionsWritten)
+	require.Equal(t, 8+1, got.VersionsWritten)
 	require.Positive(t, got.Overheads.Restart)
 	require.Positive(t, got.Overheads.Recomputation)
 
 	t.Run("again", func(t *testing.T) {
 		p.T = t
 		again := p.result(small()...)
-		require.Equal(t, 281, again.RestartedFrom)
+		require.Equal(t, 300, again.RestartedFrom)
+		require.Zero(t, again.VersionsWritten)
 		require.Equal(t, want.Digest, again.Digest)
 	})
 	t.Run("with fewer iterations", func(t *testing.T) {
@@ -74,7 +77,7 @@ func TestKilledAndRestarted(t *testing.T) {
 	t.Run("on more ranks", func(t *testing.T) {
 		p.T = t
 		more := p.result(small("-ranks", "3")...)
-		require.Equal(t, 281, more.RestartedFrom)
+		require.Equal(t, 300, more.RestartedFrom)
 		require.InDeltaSlice(t, want.Eigenvalues, more.Eigenvalues, 1e-10)
 	})
 	t.Run("another problem", func(t *testing.T) {
@@ -121,6 +124,14 @@ func TestDigestDoesNotDependOnCores(t *testing.T) {
 	require.Equal(t, digests[0], digests[2])
 }
 
+// endCode is the exit code of a job that was asked to end by a signal.
+func endCode(sig syscall.Signal) int {
+	if sig == syscall.SIGINT {
+		return checkpoint.ExitInterrupt
+	}
+	return checkpoint.ExitRequeue
+}
+
 func TestSignalSavesAndEnds(t *testing.T) {
 	for i, mode := range jobs.Modes {
 		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
@@ -133,14 +144,35 @@ func TestSignalSavesAndEnds(t *testing.T) {
 			return err == nil && len(versions) == 2
 		})
 		require.NoError(t, s.Cmd.Process.Signal(sig))
-		s.End(128 + int(sig))
-		require.Contains(t, s.Stderr.String(), "saved and safe")
+		s.End(endCode(sig))
+		require.Equal(t, 1, strings.Count(s.Stderr.String(), "is stored; start it again"), s.Stderr.String())
 		require.Empty(t, s.Stdout.String())
-		last := regexp.MustCompile(`after iteration (\d+)`).FindStringSubmatch(s.Stderr.String())
+		last := regexp.MustCompile(`of iteration (\d+), is stored`).FindStringSubmatch(s.Stderr.String())
 		require.NotNil(t, last, s.Stderr.String())
 		got := p.result(append(endless, "-iters", "1")...)
 		require.Equal(t, last[1], strconv.Itoa(got.RestartedFrom-1))
 	}
+}
+
+// TestImpatientInterrupt: who presses Ctrl-C once more, a second later, does not wait for the end of what goes on.
+func TestImpatientInterrupt(t *testing.T) {
+	p := newProgram(t)
+	pipe := filepath.Join(p.Dir, "matrix.mtx")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	s := p.Start("-mtx", "matrix.mtx", "-cp-path", "cp") // which nobody writes
+	var writer *os.File
+	p.Eventually(func() (open bool) { // when it reads
+		var err error
+		writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	defer writer.Close()
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
+	time.Sleep(1100 * time.Millisecond) // sooner it would be the same request
+	_, err := writer.WriteString("%")
+	require.NoError(t, err, "it goes on reading")
+	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
+	s.End(-int(syscall.SIGINT))
 }
 
 // TestSignalEndsTheReaderToo: tee gets Ctrl-C as the program does.
@@ -158,7 +190,7 @@ func TestSignalEndsTheReaderToo(t *testing.T) {
 	})
 	require.NoError(t, s.Cmd.Process.Signal(syscall.SIGINT))
 	require.NoError(t, reader.Close())
-	s.End(128 + int(syscall.SIGINT))
+	s.End(checkpoint.ExitInterrupt)
 }
 
 func TestTolerance(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/craft-go/craft/aft"
@@ -42,7 +41,7 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 		return err
 	}
 	defer w.rank.Close(cp)
-	if err := w.iterate(ctx, z, cp, process); err != nil || w.stopped != nil {
+	if err := w.iterate(ctx, z, cp, process); err != nil {
 		return err
 	}
 	return w.finish(ctx, process, op)
@@ -50,7 +49,11 @@ func (w *worker) solve(ctx context.Context, z *aft.Zone) error {
 
 // checkpoint registers everything that a restart needs.
 func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operator, l *krylov.Lanczos) (*checkpoint.Checkpoint, error) {
-	cp, err := checkpoint.New("lanczos", c, w.rank.CheckpointOptions(problem)...)
+	options := w.rank.CheckpointOptions(problem)
+	if w.Frequency == 0 {
+		options = append(options, checkpoint.WithEnable(false))
+	}
+	cp, err := checkpoint.New("lanczos", c, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,25 +71,20 @@ func (w *worker) checkpoint(c *comm.Comm, problem fingerprint, op *krylov.Operat
 // iterate runs the Lanczos process to its end.
 func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkpoint, l *krylov.Lanczos) error {
 	iter := 0
-	if w.Frequency > 0 {
-		if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
-			return jobs.Explain(err)
-		}
+	if err := cp.RestartIfNeeded(ctx, &iter); err != nil {
+		return jobs.Explain(err)
 	}
 	if err := w.rank.Begin(ctx, cp, iter); err != nil {
 		return err
 	}
 	progress := w.newProgress(iter)
-	w.interrupt.arm()
-	defer w.interrupt.disarm()
 	for ; iter < w.Iterations; iter++ {
 		if done, err := l.Done(ctx, w.eigs, w.tolerance); err != nil {
 			return err
 		} else if done {
 			break
 		}
-		stop, err := l.Step(ctx, w.interrupt.requested())
-		if err != nil {
+		if err := l.Step(ctx); err != nil {
 			return err
 		}
 		z.Step(iter)
@@ -94,58 +92,22 @@ func (w *worker) iterate(ctx context.Context, z *aft.Zone, cp *checkpoint.Checkp
 		if err := w.rank.Done(ctx, iter); err != nil {
 			return err
 		}
-		if stop {
-			return w.stop(ctx, z.Comm(), cp, iter)
-		}
 		if err := w.save(ctx, cp, l, iter); err != nil {
 			return err
 		}
 	}
-	// An asynchronous write may still be under way: it belongs to the job.
-	return w.rank.Tolerate(ctx, iter, cp.Wait(ctx))
+	// What comes later finds that all is done, and computes nothing.
+	return w.rank.Tolerate(ctx, iter, cp.Finish(ctx, iter-1))
 }
 
-// save writes a checkpoint if one is due.
+// save writes a checkpoint if one is due, or asked for.
 func (w *worker) save(ctx context.Context, cp *checkpoint.Checkpoint, l *krylov.Lanczos, iter int) error {
-	if w.Frequency == 0 {
-		return nil
-	}
+	before := cp.Progress().Version
 	err := cp.UpdateAndWrite(ctx, iter, w.Frequency)
-	if w.Async == checkpoint.AsyncZeroCopy && iter%w.Frequency == 0 {
+	if now := cp.Progress(); w.Async == checkpoint.AsyncZeroCopy && now.Writing && now.Version != before {
 		// The version is being written straight from the two vectors. They must
-		// not change before it has been waited for: by Wait, or by the next call
-		// that writes.
+		// not change before it has been waited for, by the next call that writes.
 		l.Hold()
 	}
 	return w.rank.Tolerate(ctx, iter, err)
-}
-
-// stop writes a checkpoint now, whatever the frequency, and waits until it is
-// safe. The attempt has then ended as it should.
-func (w *worker) stop(ctx context.Context, c *comm.Comm, cp *checkpoint.Checkpoint, iter int) error {
-	end, err := w.interrupt.agree(ctx, c, iter, w.Fresh)
-	if err != nil {
-		return err
-	}
-	if w.Frequency > 0 {
-		// First the version under way, so that what follows is about this one alone.
-		if err := w.rank.Tolerate(ctx, iter, cp.Wait(ctx)); err != nil {
-			return err
-		}
-		before := cp.Stats().VersionsWritten
-		end.err = cp.UpdateAndWrite(ctx, iter, 1)
-		if end.err == nil {
-			end.err = cp.Wait(ctx)
-		}
-		end.saved = cp.Stats().VersionsWritten > before
-	}
-	if end.saved && end.err == nil {
-		// The nodes may be given to others, and the next job run on other ones.
-		end.onNodes = cp.Flush(ctx)
-	}
-	if err := cmp.Or(end.err, end.onNodes); err != nil && jobs.Broken(ctx, err) {
-		return err // the next attempt stops too
-	}
-	w.stopped = end
-	return nil
 }

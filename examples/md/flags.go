@@ -44,7 +44,8 @@ without. -kill and -kill-node show it.
 Checkpoints are kept when it has finished: the same command then goes on from the last
 one, to the same result, and with a larger -iters farther; -fresh starts over.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage. The result goes to standard output, all else
+Exit codes: 0 done, 1 failed, 2 wrong usage, 75 asked to end by
+SIGTERM and saved (130: by Ctrl-C). The result goes to standard output, all else
 to standard error.
 
 Flags:

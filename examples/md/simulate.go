@@ -64,8 +64,8 @@ func (c *config) simulate(ctx context.Context, z *aft.Zone, rank *jobs.Rank) err
 			return err
 		}
 	}
-	// An asynchronous write may still be under way: it belongs to the job.
-	if err := rank.Tolerate(ctx, step, cp.Wait(ctx)); err != nil {
+	// What comes later finds that all is done, and computes nothing.
+	if err := rank.Tolerate(ctx, step, cp.Finish(ctx, step-1)); err != nil {
 		return err
 	}
 	return c.finish(ctx, rank, atoms, step, energies)

@@ -17,6 +17,9 @@
 // With -levels the inner checkpoint stays on the nodes, and the outer one calls
 // DisableSCR: its versions are few, and survive the loss of all nodes.
 //
+// A signal that asks for the end (SIGTERM, Ctrl-C) has the next call save that can be restored:
+// mostly one of inner, in the midst of a point. sweep.Finish marks the sweep as done.
+//
 // With -outer-freq above 1, points whose results are not stored yet are computed
 // again after a restart, and inner checkpoints on the way, which no restart could
 // reach, are skipped.

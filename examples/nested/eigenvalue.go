@@ -35,7 +35,7 @@ func (j *job) eigenvalue(ctx context.Context, outer int, death *jobs.Death) (poi
 		if converged, err = j.process.Done(ctx, 1, tolerance); err != nil || converged {
 			break
 		}
-		if _, err := j.process.Step(ctx, false); err != nil {
+		if err := j.process.Step(ctx); err != nil {
 			return point{}, err
 		}
 		if err := j.completed(ctx, place{outer, iter}, death); err != nil {
@@ -54,10 +54,11 @@ func (j *job) eigenvalue(ctx context.Context, outer int, death *jobs.Death) (poi
 	}, err
 }
 
-// save writes an inner checkpoint if one is due.
+// save writes an inner checkpoint if one is due, or asked for.
 func (j *job) save(ctx context.Context, iter int) error {
+	before := j.inner.Progress().Version
 	err := j.inner.UpdateAndWrite(ctx, iter, j.innerFrequency)
-	if j.Async == checkpoint.AsyncZeroCopy && iter%j.innerFrequency == 0 {
+	if now := j.inner.Progress(); j.Async == checkpoint.AsyncZeroCopy && now.Writing && now.Version != before {
 		// The version is being written straight from the two vectors, which must
 		// not change before the next call that writes has waited for it.
 		j.process.Hold()

@@ -62,9 +62,9 @@ the job survives when some of them are killed. With -levels the checkpoints insi
 of a point stay on the nodes, those after each point are on the parallel file
 system.
 
-Checkpoints are kept when it has finished; -fresh starts over. A directory with
+Checkpoints are kept when it has finished: the same command then prints the same result; -fresh starts over. A directory with
 the checkpoints of other parameters is an error, not overwritten. Exit codes: 0
-done, 1 failed, 2 wrong usage. The result goes to standard output, all else to
+done, 1 failed, 2 wrong usage, 75 asked to end by SIGTERM and saved (130: by Ctrl-C). The result goes to standard output, all else to
 standard error.
 
 Flags:

@@ -123,7 +123,11 @@ func (j *job) iterate(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.wait(ctx) // asynchronous writes belong to the job
+	if err := j.wait(ctx); err != nil { // asynchronous writes belong to the job
+		return err
+	}
+	// What comes later finds that all is done, and computes nothing.
+	return j.tolerate(ctx, j.sweep.Finish(ctx, outer-1))
 }
 
 // show tells on a terminal how far the job is: the table comes at its end.

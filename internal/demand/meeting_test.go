@@ -255,6 +255,22 @@ func TestProcessRemembersTheEnd(t *testing.T) {
 	require.True(t, slices.Equal([]string{"SIGTERM", "save"}, got))
 }
 
+func TestProcessLeadsAJob(t *testing.T) {
+	p := NewProcess()
+	asked, leave := p.Lead()
+	require.Nil(t, asked)
+	require.True(t, p.Leads())
+	p.Ask(Demand{Cause: Interrupt, Source: "SIGINT", Left: time.Hour})
+	asked, leaveToo := p.Lead()
+	require.NotNil(t, asked)
+	require.Equal(t, Interrupt, asked.Cause)
+	leave()
+	leave()
+	require.True(t, p.Leads())
+	leaveToo()
+	require.False(t, p.Leads())
+}
+
 func BenchmarkCall(b *testing.B) {
 	lane := NewLocal().Join(World)
 	for b.Loop() {

@@ -17,6 +17,7 @@ type Process struct {
 	own     *Point
 	ownLane string
 	takes   map[int]Takes
+	leads   int // jobs
 }
 
 // Takes is what a program does with a signal.
@@ -129,6 +130,29 @@ func (p *Process) Taken() map[int]Takes {
 		}
 	}
 	return out
+}
+
+// Lead says that this process has started a job whose launcher sees to the signals of this process, until leave. asked
+// is the end that it was asked for before, or nil.
+func (p *Process) Lead() (asked *Demand, leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leads++
+	if p.end != nil {
+		asked = &at(time.Now(), []*demanded{p.end})[0]
+	}
+	return asked, sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.leads--
+	})
+}
+
+// Leads reports whether it has started a job that sees to its signals: see Lead.
+func (p *Process) Leads() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leads > 0
 }
 
 // LaneOf is the point of a communicator (*comm.Comm), and the lane there of calls that its ranks make in one order; key is

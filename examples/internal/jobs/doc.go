@@ -9,6 +9,14 @@
 // examples/cg is one. What makes it survive failures stands in its own body, and nothing
 // of it is here:
 //
+//	func main() {
+//		if code, ok := launch.Daemon(); ok {             // of a node, with -np
+//			os.Exit(code)
+//		}
+//		checkpoint.OnSignal(context.Background())        // signals ask the job to end
+//		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+//	}
+//
 //	func run(args []string, stdout, stderr io.Writer) int {
 //		cfg, err := parseFlags(args, stderr)             // a struct around Loop: Register, Parse, Check
 //		if err != nil {
@@ -38,10 +46,13 @@
 //			err = rank.Done(ctx, iter)                   // may be its death: -kill
 //			err = rank.Tolerate(ctx, iter, cp.UpdateAndWrite(ctx, iter, c.Frequency))
 //		}
-//		err = rank.Tolerate(ctx, iter, cp.Wait(ctx))
+//		err = rank.Tolerate(ctx, iter, cp.Finish(ctx, iter-1))
 //		common, err := rank.Result(ctx, iter, digest)
 //		rank.Finish(&result{Result: common, ...})        // which job.End prints
 //	}
+//
+// A job that is asked to end gets checkpoint.ErrDeadline from its calls, which Tolerate does not
+// tolerate; job.End says what it has left, and returns checkpoint.ExitCode.
 //
 // A problem whose size is so much for each rank takes the number of ranks from Rank.AtStart,
 // so that it stays what it is when the job shrinks, and has its name by Job.Name. Ranks that are

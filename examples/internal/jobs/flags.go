@@ -10,10 +10,10 @@ import (
 	"github.com/craft-go/craft/checkpoint"
 )
 
-// Exit codes.
+// Exit codes, beside those of package checkpoint for a job that was asked to end.
 const (
-	ExitDone   = 0
-	ExitFailed = 1
+	ExitDone   = checkpoint.ExitDone
+	ExitFailed = checkpoint.ExitFailed
 	ExitUsage  = 2
 )
 

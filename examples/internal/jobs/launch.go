@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"syscall"
 
 	"github.com/craft-go/craft/aft"
 	"github.com/craft-go/craft/aft/comm"
@@ -93,11 +92,17 @@ func (c *Flags) Launch(ctx context.Context, log *slog.Logger, stderr io.Writer) 
 		l.Policy = comm.Policy{Recovery: c.recovery, Spawn: c.spawn}
 		l.Restarts, l.Logger = c.Restarts, log
 	})
-	told := code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM) // to end, and rank 0 has said how it did
-	if err != nil && !(errors.Is(err, launch.ErrJob) && told) {
+	if err != nil && !(errors.Is(err, launch.ErrJob) && wasAsked(code)) {
 		fmt.Fprintf(stderr, "%s: %v\n", c.program, err)
 	}
 	return code, started
+}
+
+// wasAsked reports whether the exit code is that of a job that has ended because it was asked to: rank 0 has said
+// what it has left.
+func wasAsked(code int) bool {
+	requeue := checkpoint.ExitCode(&checkpoint.DeadlineError{}) // the site's own
+	return code == requeue || code == checkpoint.ExitHalted || code == checkpoint.ExitInterrupt
 }
 
 // ZoneOptions are those that the flags ask for.
@@ -115,14 +120,24 @@ func (c *Flags) ZoneOptions(log *slog.Logger) []aft.Option {
 	return options
 }
 
-// Failed says why the job has failed, unless the process of another rank does, and
-// returns the exit code. rank is that of this process in the last attempt.
+// Failed says why the job has failed, or what it has left when it was asked to end, unless the
+// process of another rank does, and returns the exit code. rank is that of this process in the
+// last attempt.
 func (c *Flags) Failed(err error, rank comm.Rank, stderr io.Writer) int {
 	var own *aft.BodyError
-	if !errors.As(err, &own) || !launch.IsRank() || own.Rank == rank {
+	var end *checkpoint.DeadlineError
+	switch {
+	case errors.As(err, &end):
+		if again := ""; rank == 0 || !launch.IsRank() {
+			if c.Fresh && end.Version > 0 {
+				again = " (without -fresh)"
+			}
+			fmt.Fprintf(stderr, "%s: %v%s\n", c.program, end, again)
+		}
+	case !errors.As(err, &own) || !launch.IsRank() || own.Rank == rank:
 		fmt.Fprintf(stderr, "%s: %v\n", c.program, err)
 	}
-	return ExitFailed
+	return checkpoint.ExitCode(err)
 }
 
 // Explain adds the ways out that the programs offer to an error of a restart.

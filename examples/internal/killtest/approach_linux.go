@@ -67,5 +67,3 @@ var levels = []leveled{
 
 // many nodes may be lost: there are not so many.
 const many = 100
-
-func oneOf[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

@@ -124,3 +124,12 @@ func (k *Killer) run(args []string, after time.Duration) Run {
 	}
 	return r
 }
+
+// jobResult is what all programs print.
+type jobResult struct {
+	Digest     string
+	Recoveries int
+	Seconds    float64
+}
+
+func oneOf[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

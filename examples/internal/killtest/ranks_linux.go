@@ -91,13 +91,6 @@ func atAnyMoment(t *testing.T, args []string, more func(rng *rand.Rand) []string
 	t.Logf("%d rounds with %d kills, %d recoveries; %d jobs ended by a kill after their zone, %d by kills of one rank at one step", rounds, kills, recoveries, late, givenUp)
 }
 
-// jobResult is what all programs print.
-type jobResult struct {
-	Digest     string
-	Recoveries int
-	Seconds    float64
-}
-
 // moments are when somebody is killed, half of them shortly after another one.
 func moments(rng *rand.Rand, long time.Duration) (out []time.Duration) {
 	for range 1 + rng.IntN(killsAtMost) {

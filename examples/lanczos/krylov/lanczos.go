@@ -52,35 +52,30 @@ func NewLanczos(ctx context.Context, op *Operator, seed uint64) (*Lanczos, error
 	return l, nil
 }
 
-// Step does step len(Alpha). It is collective. The ranks tell each other on the
-// way, without a message of its own, whether to stop after it: stop is true on
-// all ranks if ask was true on any of them. After an error the state is
+// Step does step len(Alpha). It is collective. After an error the state is
 // undefined. Step must not be called when the subspace is [Lanczos.Invariant].
-func (l *Lanczos) Step(ctx context.Context, ask bool) (stop bool, err error) {
+func (l *Lanczos) Step(ctx context.Context) error {
 	scale, back := l.scales()
 	w, v := l.target(), l.Current
 	part, err := l.op.apply(ctx, w, v, l.Previous, scale, back)
 	if err != nil {
-		return false, err
+		return err
 	}
 	alpha, err := comm.AllreduceOne(ctx, l.op.comm, part, comm.Sum)
 	if err != nil {
-		return false, err
+		return err
 	}
-	sums := []float64{l.op.orthogonalise(w, v, alpha*scale), 0}
-	if ask {
-		sums[1] = 1
+	square, err := comm.AllreduceOne(ctx, l.op.comm, l.op.orthogonalise(w, v, alpha*scale), comm.Sum)
+	if err != nil {
+		return err
 	}
-	if err := comm.Allreduce(ctx, l.op.comm, sums, sums, comm.Sum); err != nil {
-		return false, err
-	}
-	beta := math.Sqrt(sums[0])
+	beta := math.Sqrt(square)
 	if math.IsNaN(alpha+beta) || math.IsInf(alpha+beta, 0) {
-		return false, fmt.Errorf("krylov: number out of range: alpha = %v, beta = %v in iteration %d", alpha, beta, len(l.Alpha))
+		return fmt.Errorf("krylov: number out of range: alpha = %v, beta = %v in iteration %d", alpha, beta, len(l.Alpha))
 	}
 	l.Alpha, l.Beta = append(l.Alpha, alpha), append(l.Beta, beta)
 	l.Previous, l.Current = v, w
-	return sums[1] > 0, nil
+	return nil
 }
 
 // scales are the factors of step k = len(Alpha): v[k] = scale*Current, and

@@ -86,7 +86,7 @@ func solve(t *testing.T, m krylov.Matrix, ranks, members, steps int) (*krylov.La
 			if l.Invariant() {
 				break
 			}
-			if _, err := l.Step(ctx, false); err != nil {
+			if err := l.Step(ctx); err != nil {
 				return err
 			}
 		}
@@ -243,7 +243,7 @@ func TestDone(t *testing.T) {
 			if len(l.Alpha) > 2000 {
 				return errors.New("no end")
 			}
-			if _, err := l.Step(ctx, false); err != nil {
+			if err := l.Step(ctx); err != nil {
 				return err
 			}
 		}
@@ -258,31 +258,6 @@ func TestDone(t *testing.T) {
 		}
 		if done, err := l.Done(ctx, 10_000, 1e-9); err != nil || done {
 			return fmt.Errorf("10000 values: %v, %v", done, err)
-		}
-		return nil
-	})
-	require.NoError(t, err)
-}
-
-func TestOneRankAsksAllStop(t *testing.T) {
-	err := afttest.Run(t.Context(), 3, func(ctx context.Context, c *comm.Comm) error {
-		team := sparse.NewTeam(1)
-		op, err := krylov.NewOperator(ctx, c, team, graphene.Lattice{NX: 4, NY: 4})
-		if err != nil {
-			return err
-		}
-		l, err := krylov.NewLanczos(ctx, op, 1)
-		if err != nil {
-			return err
-		}
-		for step := range 4 {
-			stop, err := l.Step(ctx, step == 2 && c.Rank() == 1)
-			if err != nil {
-				return err
-			}
-			if stop != (step == 2) {
-				return fmt.Errorf("step %d: %v", step, stop)
-			}
 		}
 		return nil
 	})
@@ -304,7 +279,7 @@ func TestHold(t *testing.T) {
 		memory := map[*float64]bool{}
 		var held, kept [2][]float64
 		for step := range steps {
-			_, err := l.Step(t.Context(), false)
+			err := l.Step(t.Context())
 			require.NoError(t, err)
 			memory[&l.Previous[0]], memory[&l.Current[0]] = true, true
 			require.Equal(t, kept, held, "every %d, step %d", every, step)

@@ -1,0 +1,57 @@
+package checkpoint
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/demand"
+)
+
+// TestEndWithoutCheckpoints: who is asked to end ends, also where nothing can be saved.
+func TestEndWithoutCheckpoints(t *testing.T) {
+	dir, p := filepath.Join(t.TempDir(), "none"), demand.NewLocal()
+	calls := 0
+	_, _, err := runToEnd(t.Context(), dir, p, 100, 10, func(iter int) {
+		if calls++; iter == 57 {
+			p.Ask(demand.Demand{Source: "SIGUSR1", Left: demand.NoLimit}) // a version, of which there are none
+			p.Ask(end("SIGTERM"))
+		}
+	}, WithEnable(false))
+	require.ErrorIs(t, err, ErrDeadline)
+	require.ErrorContains(t, err, "nothing is stored")
+	require.ErrorContains(t, err, "switched off")
+	require.Equal(t, 58, calls)
+	require.Equal(t, ExitFailed, ExitCode(err), "the next start would begin anew")
+	require.Equal(t, ExitInterrupt, ExitCode(&DeadlineError{cause: demand.Interrupt, Err: errOff}))
+	require.NoDirExists(t, dir)
+}
+
+// TestFinishedRunGoesOn: a run that was finished is computed further, and is finished again, also where no version was
+// due on the way.
+func TestFinishedRunGoesOn(t *testing.T) {
+	for _, mode := range allModes {
+		dir := t.TempDir()
+		for _, n := range []int{100, 100, 130, 130} {
+			cp, err := New("loop", nil, WithPath(dir), WithAsync(mode))
+			require.NoError(t, err)
+			iter, sum := 0, 0
+			require.NoError(t, cp.Add("sum", &sum))
+			require.NoError(t, cp.Commit())
+			require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+			was := iter == n
+			require.Equal(t, iter > 0, cp.Finished())
+			for ; iter < n; iter++ {
+				sum += iter
+				require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, 1000))
+			}
+			written := cp.Stats().VersionsWritten
+			require.NoError(t, cp.Finish(t.Context(), iter-1))
+			require.Equal(t, was, cp.Stats().VersionsWritten == written)
+			require.True(t, cp.Finished())
+			require.NoError(t, cp.Close())
+			require.Equal(t, n*(n-1)/2, sum)
+		}
+	}
+}

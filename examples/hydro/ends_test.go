@@ -1,0 +1,16 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/craft-go/craft/examples/internal/killtest"
+)
+
+// TestEndsAtAnyMoment: asked to end by SIGTERM it saves, and goes on from there. Package killtest says how it is controlled.
+func TestEndsAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	killtest.Ends(t, strings.Fields("-edge 9 -iters 60 -freq 7"), killtest.AnyMode)
+}
