@@ -83,7 +83,7 @@ var allowed = []rule{
 	{"aft/internal/nonblock", nil},
 	{"aft/internal/guard", []string{"aft/internal/proc"}},
 	{"aft/launch", []string{"aft/comm", "aft/comm/driver", "aft/internal/control", "aft/internal/guard", "aft/internal/nonblock", "aft/internal/proc", "internal/deadline", "internal/demand", "internal/offheap"}},
-	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control"}},
+	{"aft/internal/scale", []string{"aft/comm/driver", "aft/internal/control", "internal/demand"}},
 	{"aft/internal/pipe", []string{"aft/internal/nonblock"}},
 	{"aft/internal/embedded", []string{"aft/comm/driver", "aft/internal/control", "aft/internal/nonblock", "aft/internal/pipe", "aft/internal/proc", "internal/demand"}},
 	{"aft/internal/engine", []string{"aft/comm", "aft/comm/driver", "aft/comm/single", "aft/internal/embedded"}},

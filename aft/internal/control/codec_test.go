@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/osstring"
 )
 
@@ -39,6 +40,10 @@ func samples() []Message {
 		{Kind: KindOutlived, Outlived: []Proc{3}},
 		{Kind: KindExit, Exits: []Exit{{Code: -1, Signal: 9, Step: NoStep}}},
 		{Kind: KindStop},
+		{Kind: KindAsk, Ask: &demand.Demand{ID: "7", Cause: demand.Halt, Source: "craft halt", Left: demand.NoLimit, For: "x", Planned: true}},
+		{Kind: KindHold, To: []Proc{2}, Hold: &demand.Hold{Serial: 3, Demands: []demand.Demand{{Source: "x", Left: time.Hour}}}},
+		{Kind: KindPassed, Passed: &Passed{Procs: []Proc{1, 2}, Passed: demand.Passed{Serial: 3, Lanes: []demand.Position{{Calls: 7, Open: true}}}}},
+		{Kind: KindMeet, Meet: &demand.Meet{Serial: 3, Lanes: []demand.Position{{Lane: "x", Calls: 8}}}},
 	}
 }
 

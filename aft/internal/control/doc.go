@@ -13,7 +13,7 @@
 //
 // Root hands each event to the part that it is for, and then has all that follows decided. Each
 // part knows those below it, and none above: recovery, rendezvous, deployment (and its ledger),
-// membership, stopRequests, outbox. So a loss calls nobody: when an event has been noted, recovery
+// demands, membership, stopRequests, outbox. So a loss calls nobody: when an event has been noted, recovery
 // looks at all operations under way (settle), which ask membership who is there, and deployment to
 // start who is missing. What has ended is kept for as long as a communicator or the job's exit
 // code needs it.
@@ -61,6 +61,18 @@
 // started for, get all members (rendezvous.welcome), and so do all where that is not longer, as after most splits. Whoever
 // cannot make the members of what it is told ends, as at any message that is none. A message for all processes of
 // a node has no Message.To.
+//
+// # Demands
+//
+// To store a version, or to end, is asked of the job by a message (package demand): the launcher calls Root.Ask, ranks and
+// daemons send an Ask. The root's decider answers with a Hold to all that have a communicator, whose runtimes say how many
+// calls have passed; a daemon gathers what those of its node say into one Passed, as it does with Joins, and waits for nobody who
+// has ended. When all nodes have answered, a Meet names the call. A generation begins behind each Made of a first world, a
+// repair, a spawn and the end of a zone: there the root begins anew, and each process when it takes that Made, so that
+// both count in the same one. Newcomers are told of plans and of the end.
+//
+// A signal for the launcher, or for a daemon, is a demand if all processes that have joined there take it (Hello.Takes).
+// Where none has joined yet, what the last ones have said counts, those of another deployment included. All other signals are forwarded.
 //
 // # Leases
 //
@@ -111,6 +123,11 @@
 // failed after all, and everybody is told. With NON-SHRINKING they are replaced then, so
 // that ranks that end one after the other are not started again. A zone does not end well
 // without them. All other ends are failures once the first world is there.
+//
+// When a demand has asked for the end, it is the same with any exit code, whoever has got which signal, until the deadline; and
+// from when the call is known at which all meet, whoever exits has left for good: no zone waits for it, and nothing is repaired
+// any more. Who is killed is replaced if the time that is left suffices (see recovery.tooLate); otherwise those who ask for the
+// repair are told why there is none.
 //
 // A replacement gets no forwarded signal before it is in a communicator, as others wait for
 // it; then, when its body has begun, it gets what was forwarded meanwhile, and what has asked for
@@ -164,5 +181,6 @@
 // world is that of a repair in which all ranks were replaced. Nodes that were lost keep their
 // numbers and take no part; spare ones take their places, and those that cannot be started are left out. Failures
 // without progress count by deployments, whoever has failed: RootConfig.Repeats in a row are the
-// end. It is not deployed again once it was asked to end, nor if its processes have ended as they wanted to.
+// end. It is not deployed again once it was asked to end, nor if its processes have ended as they wanted to, with one of the
+// codes that say so (75, 76, 130, RootConfig.EndCodes).
 package control

@@ -116,3 +116,41 @@ func (s *sim) allStop() {
 		s.fatal("the job took %v to end", took)
 	}
 }
+
+// What ranks do about a signal.
+const (
+	ignores  = "ignores it"
+	dies     = "dies of it"
+	exits    = "exits soon"
+	endsBody = "ends its body with an error"
+	saves    = "saves, and ends its body"
+
+	exitsWithin = 25 * time.Second
+)
+
+// signal is a forwarded one.
+func (r *simRank) signal(number int) {
+	s := r.s
+	reaction := s.reactions[s.random.IntN(len(s.reactions))]
+	if s.computes && int(r.proc) >= 2*s.cfg.Size {
+		reaction = saves // so that the round ends before the request is old
+	}
+	s.logf("process %d gets signal %d, and %s", r.proc, number, reaction)
+	switch reaction {
+	case dies:
+		r.die(Exit{Proc: r.proc, Code: -1, Signal: number, Step: NoStep})
+	case exits:
+		s.after(time.Duration(s.random.IntN(int(exitsWithin))), "handler", func() {
+			if !r.hung {
+				r.die(Exit{Proc: r.proc, Code: s.random.IntN(3), Step: NoStep, Zone: r.zone})
+			}
+		})
+	case endsBody:
+		r.asked = true
+	case saves:
+		s.after(time.Duration(s.random.IntN(int(exitsWithin))), "saved", func() {
+			r.saved = true
+			r.wake()
+		})
+	}
+}

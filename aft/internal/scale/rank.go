@@ -58,6 +58,10 @@ func (r *rank) get(p part) {
 		if slices.ContainsFunc(r.neighbours, func(q control.Proc) bool { return slices.Contains(m.Failed, q) }) {
 			r.recover(at)
 		}
+	case control.KindHold:
+		r.pass(at, *m.Hold)
+	case control.KindMeet:
+		r.sim.know(at)
 	case control.KindRevoke:
 		if m.Revoke.Comm == r.world {
 			r.recover(at)

@@ -28,6 +28,7 @@ type sim struct {
 	inWorld map[control.CommID]int       // ranks that have a world
 	last    map[control.CommID]time.Time // when the last one of them got it
 	marks   map[string]time.Time         // when the root has first sent something since the failure
+	meeting meeting
 	err     error
 }
 
