@@ -156,7 +156,7 @@ func TestSmallDifferencesAreNone(t *testing.T) {
 			told := w.next(2 * time.Second)
 			require.Equal(t, i == 4, len(told) == 1, i)
 		}
-		s.say(&answer{first.at.Add(3 * time.Second), "somebody else, of the same"}, nil)
+		s.say(&answer{at: first.at.Add(3 * time.Second), by: "somebody else, of the same"}, nil)
 		require.Empty(t, w.next(2*time.Second))
 	})
 }
