@@ -26,8 +26,8 @@ import (
 // loses nodes: their processes are killed and their directories deleted, while
 // the job runs and between two starts of it. After each loss the files that are
 // left say which version a restart must find at least (levels_model_linux_test.go). The
-// digest must be that of an undisturbed run; without the level pfs no version may
-// get to the parallel file system; and if all is lost the program must say so.
+// digest must be that of an undisturbed run; without the level pfs no version but the last one, of
+// Finish, may get to the parallel file system; and if all is lost the program must say so.
 //
 //	CRAFT_TEST_SECONDS  how long it goes on (8)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
@@ -100,10 +100,10 @@ func (c *levelsChaos) round() {
 			break
 		}
 	}
-	if !c.pfs {
+	if delta := len(c.env) > 1; !c.pfs && !delta { // that of Finish needs those that it refers to
 		versions, err := filepath.Glob(filepath.Join(c.home, "lanczos", "v-*"))
 		require.NoError(c.t, err)
-		require.Empty(c.t, versions, "%s: versions are on the parallel file system", c.what)
+		require.LessOrEqual(c.t, len(versions), 1, "%s: versions are on the parallel file system beside the last one, of Finish", c.what)
 	}
 	require.NoError(c.t, os.RemoveAll(dir))
 }
