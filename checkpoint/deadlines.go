@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/env"
 )
 
 // deadlines are those of this process, where no launcher looks after them: of the batch system, the
@@ -90,4 +91,4 @@ func errEnvironment(c *core) error {
 }
 
 // launched reports whether this process is a rank of a launcher, which watches the deadlines of the job.
-func launched(c *core) bool { return c.comm.Session().Daemon() != "" }
+func launched(c *core) bool { return env.CurrentRole() == env.RoleRank || c.comm.Session().Daemon() != "" }
