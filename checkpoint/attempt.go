@@ -363,7 +363,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		}
 		id, _ := storage.Identity(*h)
 		cp.line.good.Store(&good{id, h.Version, h.Iteration})
-		cp.line.finished = isFinished(*h)
+		cp.line.finished = storage.Finished(*h)
 		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
 		if iter != nil && h.Iteration != container.NoIteration {
 			*iter = int(h.Iteration) + 1 // match has looked that there is one

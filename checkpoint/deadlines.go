@@ -91,4 +91,6 @@ func errEnvironment(c *core) error {
 }
 
 // launched reports whether this process is a rank of a launcher, which watches the deadlines of the job.
-func launched(c *core) bool { return env.CurrentRole() == env.RoleRank || c.comm.Session().Daemon() != "" }
+func launched(c *core) bool {
+	return env.CurrentRole() == env.RoleRank || c.comm.Session().Daemon() != ""
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/craft-go/craft/storage/container"
 )
 
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
@@ -74,9 +72,3 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) error {
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was
 // finished: see Finish.
 func (cp *Checkpoint) Finished() bool { return cp.self == cp && cp.line.finished }
-
-// isFinished reports whether a version is the last one of a run.
-func isFinished(h container.Header) bool {
-	_, is := h.Fields.Get(container.FieldFinished)
-	return is
-}

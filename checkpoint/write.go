@@ -239,7 +239,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 		wr.deltas.stored(outcome.Levels)
 		wr.line.attempt.newest = f.id()
 		wr.line.good.Store(&good{f.id(), f.header.Version, f.header.Iteration})
-		wr.line.finished = isFinished(f.header)
+		wr.line.finished = storage.Finished(f.header)
 		wr.acc.stats.VersionsWritten++
 		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version

@@ -60,6 +60,12 @@ func Synced(h container.Header) bool {
 	return !unsynced
 }
 
+// Finished reports whether a version is the last one of a run that has come to its end.
+func Finished(h container.Header) bool {
+	_, is := h.Fields.Get(container.FieldFinished)
+	return is
+}
+
 // Part names one rank's file of a version written by Size ranks.
 type Part struct {
 	Rank, Size int

@@ -44,6 +44,7 @@ type listedVersion struct {
 	Parts         int             `json:"parts"`
 	Complete      bool            `json:"complete"`
 	State         string          `json:"state"`
+	Finished      bool            `json:"finished"` // the run had come to its end: see Finish
 	Bytes         int64           `json:"bytes"`
 	Created       *time.Time      `json:"created"`
 	Lineage       string          `json:"lineage"`
@@ -189,6 +190,7 @@ func describeVersion(v offline.Version) listedVersion {
 	}
 	if v.Header != nil {
 		l.Iteration, l.Created, l.Flush = iteration(*v.Header), documentTime(v.Header.Created), v.Header.Flush
+		l.Finished = storage.Finished(*v.Header)
 	} else if v.Noted != nil {
 		l.Iteration, l.Ranks = v.Noted.Iteration, v.Noted.Ranks
 	}
@@ -233,8 +235,12 @@ func (l listing) print(s *screen) {
 			if bases != "" {
 				bases += fmt.Sprintf(" (%s)", s.size(v.Referred))
 			}
+			state := v.State
+			if v.Finished && v.Complete {
+				state += ", finished"
+			}
 			cells := []string{c.Name, strconv.FormatUint(v.Version, 10), short(v.Attempt), orDash(v.Iteration),
-				strconv.Itoa(v.Ranks), v.State, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability)}
+				strconv.Itoa(v.Ranks), state, s.size(v.Bytes), s.moment(v.Created), lineage, c.Lock.String(), level, where, bases, orDash(v.Durability)}
 			if labels {
 				cells = append(cells, strings.Join(v.Labels, ", "))
 			}

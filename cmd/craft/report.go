@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,7 +47,8 @@ for checkpoints (CP) and for its restart (RESTART), the largest values of any
 rank; how often the job was repaired before, after failures, and how long that
 took (RECOVERIES, RECOVERY); how long it did again what an earlier run had done (REDO);
 the share of CP and the writer's processor time (one
-processor) in the time of the run; and rank 0's phases. A run without an end goes on, or was killed.`,
+processor) in the time of the run; and rank 0's phases. A run whose length ends with + goes on, or was killed; END says
+whether it was finished, or was asked to end (by a signal, a deadline, craft halt, Ctrl-C).`,
 		Example: `  craft report cp
   craft report --json cp/lanczos`,
 	})
@@ -81,6 +83,10 @@ func (r reported) print(s *screen) {
 		right("CP"), right("RESTART"), right("RECOVERIES").drop(4), right("RECOVERY").drop(4), right("REDO").drop(3), right("SHARE"), right("COPY").drop(5),
 		right("WAIT").drop(5), right("WRITE").drop(5), right("SETTLE").drop(5),
 	)
+	ends := slices.ContainsFunc(r.Runs, func(run storage.Record) bool { return endText(run) != "" })
+	if ends {
+		t.columns = append(t.columns, left("END"))
+	}
 	for _, run := range r.Runs {
 		wall := run.Updated.Sub(run.Started)
 		length, share := duration(wall.Seconds()), "-"
@@ -90,17 +96,29 @@ func (r reported) print(s *screen) {
 		if wall > 0 {
 			share = fmt.Sprintf("%.2f%%", 100*(run.Overheads.Checkpoint+run.WriterCPU)/wall.Seconds())
 		}
-		t.add(run.Checkpoint, s.moment(&run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
+		cells := []string{run.Checkpoint, s.moment(&run.Started), length, strconv.Itoa(run.Ranks), run.Mode,
 			orDash(run.RestoredIteration), strconv.Itoa(run.VersionsWritten), strconv.Itoa(run.VersionsFailed),
 			duration(run.Overheads.Checkpoint), duration(run.Overheads.Restart),
 			strconv.Itoa(run.Recoveries), duration(run.Overheads.Recovery), duration(run.Overheads.Recomputation), share,
-			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle))
+			duration(run.Phases.Copy), duration(run.Phases.Wait), duration(run.Phases.Write), duration(run.Phases.Settle)}
+		if ends {
+			cells = append(cells, endText(run))
+		}
+		t.add(cells...)
 	}
 	if len(t.rows) > 0 {
 		s.show(t, s.width)
 	}
 	r.printMilestones(s)
 	sayHalts(s, r.Requests)
+}
+
+// endText is how a run has come to its end, if it was asked for that or was finished.
+func endText(run storage.Record) string {
+	if run.Finished {
+		return "finished"
+	}
+	return run.End
 }
 
 func (r reported) printMilestones(s *screen) {
