@@ -22,6 +22,7 @@ type config struct {
 	Enable        bool        `envconfig:"ENABLE" default:"true"`
 	Path          string      `envconfig:"CP_PATH" default:"."`
 	ReadOnRestart bool        `envconfig:"READ_CP_ON_RESTART" default:"true"`
+	FallBack      bool        `envconfig:"FALL_BACK"`
 	RestartFrom   string      `envconfig:"RESTART_FROM"`
 	Strict        Strictness  `envconfig:"STRICT" default:"0"`
 	Keep          int         `envconfig:"KEEP" default:"2"`
@@ -145,6 +146,7 @@ func settingsOf(c *core) []setting {
 		{"CRAFT_READ_CP_ON_RESTART", fmt.Sprint(o.ReadOnRestart)},
 		{"CRAFT_WRITE_ASYNC or CRAFT_WRITE_ASYNC_ZERO_COPY", string(o.mode())},
 		{"CRAFT_RESTART_FROM", o.RestartFrom},
+		{"CRAFT_FALL_BACK", fmt.Sprint(o.FallBack)},
 		{"CRAFT_STRICT", string(o.Strict)},
 		{"CRAFT_USE_SCR", fmt.Sprint(o.UseSCR)},
 		{"CRAFT_GUARD", o.Guard},

@@ -83,7 +83,7 @@ func (s spoiler) apply(g *grid) (mend func()) {
 	if int(g.c.Rank()) != s.rank {
 		return func() {}
 	}
-	v := &g.cells[0]
+	var v *float64
 	if s.key == "shared" {
 		v = &g.shared[s.at]
 	} else {

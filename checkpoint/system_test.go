@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if scenario := os.Getenv(childVariable); scenario != "" {
+		if scenario == poisonedScenario {
+			os.Exit(runPoisoned(os.Args[len(os.Args)-1]))
+		}
 		if scenario == endingScenario {
 			os.Exit(runEnding(os.Args[len(os.Args)-1]))
 		}

@@ -106,6 +106,9 @@ func (l *looker) wayBack(s *survey, complete []catalog.Candidate, told catalog.T
 			before = &w
 		}
 	}
+	if job := l.comm.Session().JobName(); l.opt.FallBack && job != "" && (note == nil || note.FallBack != job) {
+		return l.fallBack(s, complete, told, note, before, job)
+	}
 	if l.opt.RestartFrom == "" || repairs > 0 {
 		return goingOn(note, before), nil
 	}
@@ -119,16 +122,41 @@ func (l *looker) wayBack(s *survey, complete []catalog.Candidate, told catalog.T
 	if err != nil {
 		return nil, fmt.Errorf("%w: CRAFT_RESTART_FROM=%s: %w", ErrNoUsableVersion, l.opt.RestartFrom, err)
 	}
+	own := newWayBack(s, to, target, "CRAFT_RESTART_FROM", note)
+	own.Variable = target.String()
+	return &goingBack{WayBack: catalog.NewWayBack(own, complete, told.Runs), note: own, taking: true}, nil
+}
+
+// newWayBack begins one to a version that was seen.
+func newWayBack(s *survey, to storage.ID, asked storage.Target, by string, before *storage.WayBack) *storage.WayBack {
 	var id storage.BranchID
 	_, _ = rand.Read(id[:]) // never fails
-	own := storage.NewWayBack(id, to, target, "CRAFT_RESTART_FROM", note)
-	own.Variable = target.String()
+	own := storage.NewWayBack(id, to, asked, by, before)
 	for _, v := range s.versions {
 		if v.ID == to && v.header.Attempt == to.Attempt {
 			own.Describe(v.header)
 		}
 	}
-	return &goingBack{WayBack: catalog.NewWayBack(own, complete, told.Runs), note: own, taking: true}, nil
+	return own
+}
+
+// fallBack goes back to the version before the newest one, once in a job: its launcher says that it has died again
+// and again behind that.
+func (l *looker) fallBack(s *survey, complete []catalog.Candidate, told catalog.Told, note *storage.WayBack, before *catalog.WayBack, job string) (*goingBack, error) {
+	var own []catalog.Choice
+	for _, c := range l.choices(s, complete, told, before) {
+		if c.Complete && !c.Other {
+			own = append(own, c)
+		}
+	}
+	slices.SortFunc(own, func(a, b catalog.Choice) int { return b.ID.Compare(a.ID) })
+	if len(own) < 2 {
+		return nil, fmt.Errorf("%w: the job has died again and again, and there is no earlier version to go back to (--fall-back); there is: %s", ErrNoUsableVersion, catalog.Choices(own))
+	}
+	to := own[1].ID
+	back := newWayBack(s, to, storage.Target{Version: to.Version}, "craft run --fall-back", note)
+	back.FallBack = job
+	return &goingBack{WayBack: catalog.NewWayBack(back, complete, told.Runs), note: back, taking: true}, nil
 }
 
 func goingOn(note *storage.WayBack, by *catalog.WayBack) *goingBack {

@@ -121,6 +121,8 @@ type WayBack struct {
 	// Variable is the last value of CRAFT_RESTART_FROM that was taken, which is not taken
 	// again; "": none was.
 	Variable string `json:"variable,omitempty"`
+	// FallBack is the job that has gone back by itself last, because it died again and again; "": none has.
+	FallBack string `json:"fall_back,omitempty"`
 	// Above is the highest number that any version may have had when a start has taken the way
 	// back; 0: none has yet.
 	Above   uint64     `json:"above"`
@@ -167,7 +169,7 @@ func (w *WayBack) Check() error {
 func NewWayBack(id BranchID, to ID, asked Target, by string, before *WayBack) *WayBack {
 	w := &WayBack{Format: wayBackFormat, Branch: id, To: to.String(), Asked: asked.String(), By: by, Created: time.Now().UTC().Truncate(time.Millisecond)}
 	if before != nil {
-		w.Variable, w.Passed = before.Variable, before.Passed
+		w.Variable, w.FallBack, w.Passed = before.Variable, before.FallBack, before.Passed
 	}
 	return w
 }

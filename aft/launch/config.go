@@ -76,6 +76,10 @@ type Config struct {
 	// with others. Repeats deployments in a row that have failed without getting on end it too.
 	// Ranks find the number of restarts before them in CRAFT_RESTART.
 	Restarts int
+	// FallBack: a job whose processes have died of their own Repeats times without getting on is deployed
+	// once more, and goes back one version (checkpoint.WithRestartFrom says what that means). Nothing is deleted. If it
+	// dies again and again there too, it ends.
+	FallBack bool
 	// RestartDelay is the time between two deployments.
 	RestartDelay time.Duration
 	// Grace is how long after a request to end, such as a signal, there is until everything has to be over

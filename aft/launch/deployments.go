@@ -110,7 +110,11 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 		if delay > 0 {
 			when = " in " + delay.Round(time.Millisecond).String()
 		}
-		d.log.Warn(fmt.Sprintf("restart %d of %d: %s; %s%s", next.Restart, d.plan.Restarts, next.Why(), d.root.machine.Where(next), when))
+		if next.FellBack {
+			d.log.Warn("the job has died again and again without getting on: it is deployed once more, and GOES BACK ONE VERSION (--fall-back); nothing is deleted\n"+end.Report, "where", d.root.machine.Where(next)+when)
+		} else {
+			d.log.Warn(fmt.Sprintf("restart %d of %d: %s; %s%s", next.Restart, d.plan.Restarts, next.Why(), d.root.machine.Where(next), when))
+		}
 		if code, why := d.wait(ctx, delay); code != 0 {
 			d.closeOutput()
 			return code, why + "\n" + end.Report, nil

@@ -241,12 +241,16 @@ func (p *plan) findProgram() error {
 
 // rootConfig is the job for the state machine.
 func (p *plan) rootConfig(past *control.Past) control.RootConfig {
+	environ := append(p.environ(), fmt.Sprintf("%s=%d", env.Restart, past.Deployments()))
+	if past != nil && past.FellBack {
+		environ = append(environ, env.FallBack+"=1")
+	}
 	cfg := control.RootConfig{
 		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats, Past: past,
 		Grace: p.Grace, EndCodes: []int{p.requeueCode},
 		Setup: control.Setup{
 			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
-			Dir: osstring.String(p.Dir), Env: osstring.From(append(p.environ(), fmt.Sprintf("%s=%d", env.Restart, past.Deployments()))),
+			Dir: osstring.String(p.Dir), Env: osstring.From(environ),
 		},
 	}
 	for _, n := range p.nodes {

@@ -335,7 +335,10 @@ func (r *root) sequel() (next *control.Past, why string) {
 	if r.unread { // nobody is there who would want it
 		return nil, ""
 	}
-	if next, why = r.machine.Sequel(r.plan.Restarts); next == nil {
+	if next, why = r.machine.Sequel(r.plan.Restarts); next == nil && r.plan.FallBack {
+		next = r.machine.FallBack()
+	}
+	if next == nil {
 		return nil, why
 	}
 	for _, n := range r.nodes {

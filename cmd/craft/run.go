@@ -103,6 +103,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.Timing.Lease, "lease", launch.DefaultLease, "silence after which a process or a node is taken for dead and killed")
 	flags.DurationVar(&f.Timing.Repair, "repair-timeout", launch.DefaultRepair, "how long a repair waits for ranks that are alive but do not come, then they are killed; they are named when half of it is over; 0: for ever (CRAFT_REPAIR_TIMEOUT)")
 	flags.IntVar(&f.Repeats, "max-repeats", 0, "end the job when the same failure of a rank happens so often without progress, or 3N+1 of any kind; three times as often in a program that reports no steps (default 3)")
+	flags.BoolVar(&f.FallBack, "fall-back", false, "when the job has died of its own again and again without getting on (--max-repeats), deploy it once more and go back one version; nothing is deleted")
 	flags.IntVar(&f.Restarts, "restarts", 0, "deploy the job again as a whole, so many times, when it has ended by a failure: with --recovery ABORT by any, else by one that could not be repaired; --max-repeats failures in a row at the same place end it earlier")
 	flags.DurationVar(&f.RestartDelay, "restart-delay", 0, "time between two deployments")
 	flags.DurationVar(&f.Grace, "grace", 0, "how long after a request to end, such as SIGTERM, everything has to be over (default: CRAFT_GRACE, else 25s); sets CRAFT_GRACE for the ranks")

@@ -21,14 +21,13 @@ import (
 
 // endingJob is a job of 4 ranks on 2 nodes whose program ends when it is asked to.
 type endingJob struct {
-	t      *testing.T
-	mark   testprocess.Marked
-	cmd    *exec.Cmd
-	lines  *bufio.Scanner
-	errs   strings.Builder
-	first  int   // iteration that it has begun with
-	ranks  []int // processes
-	closed bool
+	t     *testing.T
+	mark  testprocess.Marked
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	errs  strings.Builder
+	first int   // iteration that it has begun with
+	ranks []int // processes
 }
 
 // startEnding starts it, and returns when all ranks compute.

@@ -48,6 +48,7 @@ var Variables = []Variable{
 	{Name: "CRAFT_DRAIN_TIMEOUT", Values: "a duration such as 90s or 10m, more than 0", Default: "10m", Meaning: "how long Close waits for an asynchronous write before it cancels it"},
 	{Name: "CRAFT_ENABLE", Values: "0, 1", Default: "1", Meaning: "0: every checkpoint call does nothing, but end the job when it is asked for"},
 	{Name: "CRAFT_ENGINE", Values: "auto, single", Default: "auto", Meaning: "single: a process that srun or mpirun has started as one of several tasks is a job of its own; otherwise a program with a zone, or a launcher, stops there ([cli.md](cli.md#under-srun-and-mpirun))"},
+	{Name: "CRAFT_FALL_BACK", Values: "0, 1", Default: "0", Meaning: "1: the job goes back one version, once; set by the launcher for the ranks (`craft run --fall-back`)"},
 	{Name: "CRAFT_FILE_MODE", Values: "0600, 0640, 0660, 0644, 0664", Default: "0600", Meaning: "mode of the files in the checkpoint's directory, whatever the umask is; who may read or write files may do so to their directories. The storage of the nodes stays private"},
 	{Name: "CRAFT_FLUSH_LIMIT", Values: "0, or a size such as 100MiB", Default: "0", Meaning: "bytes per second that each rank copies to the parallel file system in the background; 0 = no limit"},
 	{Name: "CRAFT_GRACE", Values: "a duration such as 25s, more than 0", Default: "25s", Meaning: "how much time a signal, or a notice that names none, leaves to the job: less than the batch system does ([ending.md](ending.md))"},

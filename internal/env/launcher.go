@@ -29,6 +29,8 @@ const (
 	Notice = Prefix + "_NOTICE"
 	// Grace is how long after a request to end everything has to be over.
 	Grace = Prefix + "_GRACE"
+	// FallBack: the job has died again and again, and goes back one version.
+	FallBack = Prefix + "_FALL_BACK"
 	// RepairTimeout is for the launcher.
 	RepairTimeout = Prefix + "_REPAIR_TIMEOUT"
 )

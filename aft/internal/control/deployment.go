@@ -61,6 +61,7 @@ func (d *deployment) enter(now time.Time, p *process, epoch int) bool {
 		delay, report = d.ledger.enter(p, epoch, d.members.world == nil)
 		if report != "" {
 			d.out.giveUp(1, report, []*process{p})
+			d.out.exhausted = true
 			return false
 		}
 		why = "losses follow one another without progress"

@@ -13,6 +13,8 @@ type outbox struct {
 	// defeat is why another deployment may follow; nil: the job has ended as it wanted to, or would
 	// end in the same way again.
 	defeat *defeat
+	// exhausted: the ledger has ended the job, because processes have failed again and again.
+	exhausted bool
 	// endCodes: see RootConfig.
 	endCodes []int
 }

@@ -14,6 +14,8 @@ import (
 // package's documentation. It is not changed any more.
 type Past struct {
 	Restart int // deployments so far
+	// FellBack: this deployment goes back one version, as the ones before have died again and again.
+	FellBack bool
 
 	epoch    int // that of the next one's first world
 	ledger   ledger
@@ -127,6 +129,20 @@ func (r *Root) Sequel(most int) (next *Past, report string) {
 	return next, ""
 }
 
+// FallBack decides whether a job that has ended because its processes have died of their own, again and again, is to be
+// deployed once more, to go on from an older version: once. nil: it is not.
+func (r *Root) FallBack() *Past {
+	if r.out.defeat == nil || r.out.defeat.lost || r.stops.ever() || r.cfg.Past != nil && r.cfg.Past.FellBack {
+		return nil
+	}
+	next := r.past(*r.out.defeat)
+	if !r.out.exhausted && next.stuck < r.cfg.Repeats || len(next.regular(r.cfg)) == 0 {
+		return nil
+	}
+	next.FellBack, next.stuck, next.ledger = true, 0, newLedger(r.cfg.Repeats)
+	return next
+}
+
 // past adds this deployment, which has failed, to those before it.
 func (r *Root) past(f defeat) *Past {
 	before := Past{furthest: progress{step: NoStep}}
@@ -135,7 +151,7 @@ func (r *Root) past(f defeat) *Past {
 	}
 	next := &Past{
 		Restart: before.Restart + 1, epoch: r.rendezvous.epoch + 1, ledger: r.deploy.ledger.handedOn(), furthest: r.deploy.ledger.best,
-		stuck: before.stuck, deaths: append(slices.Clone(before.deaths), f.what), gone: maps.Clone(before.gone), takes: r.demands.takes,
+		FellBack: before.FellBack, stuck: before.stuck, deaths: append(slices.Clone(before.deaths), f.what), gone: maps.Clone(before.gone), takes: r.demands.takes,
 	}
 	if next.furthest != before.furthest {
 		next.stuck = 0
