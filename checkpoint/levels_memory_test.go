@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -188,7 +189,7 @@ func TestMemoryAloneTouchesNoFile(t *testing.T) {
 				}
 				return comm.Barrier(t.Context(), p.c)
 			}
-			w.run()
+			w.run(func(o *options) { o.lookEvery = time.Hour }) // requests are looked for beside the program
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,7 @@ type marks struct{ up *upkeep }
 // set sets the marks of a version. Where there is no room, what need not be kept goes.
 func (k marks) set(ctx context.Context, id storage.ID, labels []string) error {
 	ctx = context.WithoutCancel(ctx)
+	k.up.marksRead = time.Time{}
 	for _, label := range labels {
 		m := storage.Mark{ID: id, Label: label, Created: time.Now().UTC().Truncate(time.Millisecond)}
 		err := filestore.MarksOf(k.up.home).Set(m)
@@ -156,8 +158,13 @@ func (k marks) read() bool {
 	if u.line.parent != nil || u.light { // nothing is, or nothing is in files
 		return true
 	}
+	if time.Since(u.marksRead) < cmp.Or(u.opt.lookEvery, lookEvery) { // of one that was marked since then the removal finds out
+		return true
+	}
+	u.marksRead = time.Now()
 	all, err := filestore.MarksOf(u.home).Named()
 	if err != nil {
+		u.marksRead = time.Time{}
 		u.log.Warn("no old version is deleted: it cannot be read which ones are marked to be kept", "path", u.dir(), "error", err)
 		return false
 	}
@@ -192,6 +199,7 @@ func (k marks) keep(id storage.ID, err error) bool {
 	if !errors.Is(err, storage.ErrKept) {
 		return false
 	}
+	k.up.marksRead = time.Time{}
 	k.up.log.Info("an old version stays: it was marked to be kept", "version", id.Version)
 	return true
 }

@@ -106,7 +106,7 @@ func TestMilestoneOptions(t *testing.T) {
 // What Keep has marked survives a fresh start, and is restorable then; a running job sees marks
 // that come and go.
 func TestMarksOnARunningJob(t *testing.T) {
-	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(1)}}
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(1), func(o *options) { o.lookEvery = 1 }}}
 	j.before = func(_ *Checkpoint, iter int) error {
 		switch iter {
 		case 3:

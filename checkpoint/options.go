@@ -32,7 +32,7 @@ type options struct {
 	modeErr      error
 	// modeGiven: the program has chosen the mode, by WithAsync, and not the environment.
 	modeGiven bool
-	lookEvery time.Duration // for requests; 0: lookEvery
+	lookEvery time.Duration // for requests and marks; 0: lookEvery
 	// zeroCopyFrom is the size in bytes from which zero-copy writes a value from
 	// its own memory. Smaller ones are copied all the same: it costs nothing, and
 	// a counter that moves on too early does no harm.

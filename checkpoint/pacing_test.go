@@ -16,6 +16,7 @@ import (
 
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/vfs"
 )
 
@@ -48,7 +49,11 @@ type paced struct {
 func newPaced(t require.TestingT, c *comm.Comm, home vfs.FS, opts ...Option) *paced {
 	p := &paced{}
 	var err error
-	p.cp, err = New("paced", c, append([]Option{WithPath("/pfs"), withFS(home), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	options := []Option{WithPath("/pfs"), withFS(home), WithLogger(slog.New(slog.DiscardHandler)), func(o *options) { o.lookEvery = time.Hour }}
+	if c == nil { // what the process waits for is on another clock
+		options = append(options, withPoint(demand.NewLocal()))
+	}
+	p.cp, err = New("paced", c, append(options, opts...)...)
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(p.cp.Add("x", &p.value), p.cp.Commit()))
 	return p

@@ -68,7 +68,7 @@ func TestFrequency(t *testing.T) {
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), i, 20))
 	}
 	require.Equal(t, 6, cp.Stats().VersionsWritten)
-	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 0, 0), ErrArgument)
+	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 0, -1), ErrArgument)
 }
 
 // An iteration that stands for none, or that has no next one, is refused.

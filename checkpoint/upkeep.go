@@ -29,6 +29,7 @@ type upkeep struct {
 	lastRecord    time.Time
 	recordCost    atomic.Int64 // ns that the last record took
 	recordMu      sync.Mutex   // held by who writes one
+	marksRead     time.Time    // when it was looked which versions are marked
 	recordUpdated time.Time    // Updated of the last one that was written: no older one takes its place
 }
 

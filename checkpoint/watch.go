@@ -30,9 +30,10 @@ func (m *meetings) begin() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m.watch.cancel = cancel
+	changed, stop := m.point.Watch()
 	m.watch.running.Go(func() {
+		defer stop()
 		for {
-			changed := m.point.Changes() // before it looks
 			timer := time.NewTimer(m.look(time.Now()))
 			select {
 			case <-changed:

@@ -27,16 +27,17 @@ type Point struct {
 	end atomic.Pointer[Demanded] // the end that was asked for
 	met atomic.Bool              // of the end: it is over, or it was taken elsewhere
 
-	mu      sync.Mutex
-	lanes   map[string]*Lane
-	held    uint64 // serial of the Hold that calls wait for; 0: none
-	serial  uint64 // of the last meeting
-	decided map[string]uint64
-	open    []Demanded // of the Hold that calls wait for
-	lonely  bool       // there was no lane for what the last Hold demanded
-	plans   map[string]Demanded
-	changed chan struct{} // closed when something above has changed
-	closed  bool
+	mu       sync.Mutex
+	lanes    map[string]*Lane
+	held     uint64 // serial of the Hold that calls wait for; 0: none
+	serial   uint64 // of the last meeting
+	decided  map[string]uint64
+	open     []Demanded // of the Hold that calls wait for
+	lonely   bool       // there was no lane for what the last Hold demanded
+	plans    map[string]Demanded
+	watchers []chan struct{}
+	changed  chan struct{} // closed when something above has changed
+	closed   bool
 }
 
 // Demanded is a demand as this process counts it.
@@ -136,6 +137,12 @@ func (p *Point) markAll() {
 func (p *Point) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
+	for _, ch := range p.watchers {
+		select {
+		case ch <- struct{}{}:
+		default: // it has not looked yet
+		}
+	}
 }
 
 // Meeting is what a call is to do.
@@ -244,11 +251,18 @@ func (p *Point) Plan() *Demanded {
 // Ask asks the job for something.
 func (p *Point) Ask(d Demand) { p.up.Ask(d) }
 
-// Changes is closed when a demand has come, or changed.
-func (p *Point) Changes() <-chan struct{} {
+// Watch gives a value when a demand has come, or changed, until stop is called. The channel is of whoever watches, so that
+// a test of a program may run on a clock of its own (testing/synctest).
+func (p *Point) Watch() (changed <-chan struct{}, stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.changed
+	ch := make(chan struct{}, 1)
+	p.watchers = append(p.watchers, ch)
+	return ch, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watchers = slices.DeleteFunc(p.watchers, func(one chan struct{}) bool { return one == ch })
+	}
 }
 
 // Hold is an event of the runtime.

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -21,9 +22,6 @@ const removeTries = 100
 // looked for when it has its hidden name, so that one of the two sees the other.
 func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	trash := filepath.Join(s.dir, TrashPrefix+id.String())
-	if err := MarksOf(s).keeps(id); err != nil {
-		return err
-	}
 	err := s.fs.Rename(s.Path(id), trash)
 	// An earlier deletion of a version of this name was interrupted, or
 	// another process is at it.
@@ -35,9 +33,12 @@ func (s *Store) Remove(_ context.Context, id storage.ID) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EXDEV):
+		if err := MarksOf(s).keeps(id); err != nil {
+			return err
+		}
 		return s.removeInPlace(id)
 	case err != nil:
-		return vfs.IgnoreMissing(err)
+		return cmp.Or(vfs.IgnoreMissing(err), MarksOf(s).keeps(id))
 	}
 	if err := MarksOf(s).keeps(id); err != nil {
 		return errors.Join(err, s.fs.Rename(trash, s.Path(id)))
