@@ -294,6 +294,22 @@ func takesSignals() bool {
 	return false
 }
 
+// arriveAtStart is arrive of RestartIfNeeded, where the job ends if it is to: it has changed nothing. But what it
+// has written itself, before it has recovered, ends with it on the nodes: end is that of a job that first goes on from there.
+func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err error) {
+	if m.line.parent != nil {
+		return nil, nil
+	}
+	at, err := m.arrive(ctx, "RestartIfNeeded")
+	if err != nil || at == nil || at.Ends() == nil {
+		return nil, err
+	}
+	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
+		return at, nil
+	}
+	return nil, m.endBefore(ctx, at)
+}
+
 // endBefore ends the job at RestartIfNeeded, which has changed nothing.
 func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting) error {
 	e := m.newEnd(at.Ends())
