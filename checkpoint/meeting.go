@@ -26,11 +26,9 @@ type meetings struct {
 
 	point *demand.Point
 	lane  *demand.Lane   // nil: calls are not counted (yet)
-	tempo *tempo         // of this one and those around it
+	tempo *tempo         // of this one, those around it and those in it
 	ended *DeadlineError // what calls return from now on
 	watch watcher
-	// warned: the longest step for which it was said that the grace does not do.
-	warned time.Duration
 }
 
 // join opens the lane of the checkpoint's calls, as soon as its ranks can have a key for one in common.
@@ -83,7 +81,8 @@ func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, er
 	if m.lane == nil {
 		return nil, nil
 	}
-	if m.tempo.arrived() && m.root() {
+	// A call at which nothing can be saved is no end of a step.
+	if !m.line.unreachable() && m.tempo.arrived() && m.root() {
 		m.warnOfGrace()
 	}
 	at, err := m.lane.Call(ctx)
@@ -306,10 +305,10 @@ func (m *meetings) warnOfGrace() {
 		return
 	}
 	n := m.needs()
-	if n.sum() <= m.opt.Grace || n.step < 2*m.warned || n.step == m.warned {
+	if n.sum() <= m.opt.Grace || n.step < 2*m.tempo.warned || n.step == m.tempo.warned {
 		return
 	}
-	m.warned = max(n.step, 1)
+	m.tempo.warned = max(n.step, 1)
 	round := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 	m.log.Warn("a signal would leave too little time to save: a step, the skew between ranks and a version take longer together than the grace; give more, or call UpdateAndWrite more often",
 		"longest_step", round(n.step), "skew", round(n.skew), "cost", round(n.cost),
