@@ -72,6 +72,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 			return
 		}
+		st.meet.begin()
 		st.req.start()
 	}()
 	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, carriedStart{st}.finishLast, st.takeLock, st.openPlacement}
@@ -129,7 +130,6 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	err = st.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		st.meet.begin()
 		st.placement.SkipNumbers(found.Highest, found.Used)
 		st.repairLevels(restored)
 	}
@@ -328,49 +328,54 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		if cp.line.attempt.begun {
 			return cp.line.stageEnded()
 		}
-		if cp.line.parent == nil {
-			switch at, err := cp.meet.arrive(ctx, "RestartIfNeeded"); {
-			case err != nil:
-				return err
-			case at != nil && at.Ends() != nil:
-				return cp.meet.endBefore(ctx, at)
-			}
-		}
-		defer cp.acc.reportRestart() // after the time is known
-		defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
-		cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
-		cp.reg.touched = make(map[string]bool)
-		h, err := cp.start.begin(ctx, true)
-		if err != nil && len(cp.reg.touched) > 0 {
-			err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}
-		}
-		cp.start.restartErr = err
+		end, err := cp.meet.arriveAtStart(ctx)
 		if err != nil {
-			return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
+			return err
 		}
-		entered := cp.line.point
-		cp.line.entered = &entered
-		cp.pace.pace() // from here on something is at risk
-		if r := cp.up.dueRecord(false); r != nil {
-			cp.up.writeRecord(ctx, *r)
+		if err := cp.restart(ctx, iter); err != nil || end == nil {
+			return err
 		}
-		if h == nil {
-			return nil
-		}
-		if iter != nil && h.Iteration == container.NoIteration {
-			cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
-				"version", h.Version, "iteration", *iter)
-		}
-		id, _ := storage.Identity(*h)
-		cp.line.good.Store(&good{id, h.Version, h.Iteration})
-		cp.line.finished = storage.Finished(*h)
-		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
-		if iter != nil && h.Iteration != container.NoIteration {
-			*iter = int(h.Iteration) + 1 // match has looked that there is one
-		}
-		cp.acc.goesOn()
-		return nil
+		return cp.meet.save(ctx, end, func(context.Context) error { return nil })
 	})
+}
+
+// restart is what RestartIfNeeded does where the attempt has not begun.
+func (cp *Checkpoint) restart(ctx context.Context, iter *int) error {
+	defer cp.meet.tempo.wrote()  // what the restart takes is no step
+	defer cp.acc.reportRestart() // after the time is known
+	defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
+	cp.start.restartErr = errors.New("it did not end") // if a value's own code panics
+	cp.reg.touched = make(map[string]bool)
+	h, err := cp.start.begin(ctx, true)
+	if err != nil && len(cp.reg.touched) > 0 {
+		err = &UndefinedError{Keys: slices.Sorted(maps.Keys(cp.reg.touched)), Err: err}
+	}
+	cp.start.restartErr = err
+	if err != nil {
+		return fmt.Errorf("restart checkpoint %q: %w", cp.name, err)
+	}
+	entered := cp.line.point
+	cp.line.entered = &entered
+	cp.pace.pace() // from here on something is at risk
+	if r := cp.up.dueRecord(false); r != nil {
+		cp.up.writeRecord(ctx, *r)
+	}
+	if h == nil {
+		return nil
+	}
+	if iter != nil && h.Iteration == container.NoIteration {
+		cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
+			"version", h.Version, "iteration", *iter)
+	}
+	id, _ := storage.Identity(*h)
+	cp.line.good.Store(&good{id, h.Version, h.Iteration})
+	cp.line.finished = storage.Finished(*h)
+	cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
+	if iter != nil && h.Iteration != container.NoIteration {
+		*iter = int(h.Iteration) + 1 // match has looked that there is one
+	}
+	cp.acc.goesOn()
+	return nil
 }
 
 // errVersion adds which version an error is about.

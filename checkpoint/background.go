@@ -354,6 +354,7 @@ func (wr *writing) drain() error {
 func (wr *writing) endAlone(ctx context.Context, f *flight) error {
 	known := !wr.placement.OnNodes() && wr.root() && allParts(wr, ctx, f.header) == nil
 	if known {
+		tellListener(wr, f, 0)
 		wr.up.published(ctx, f.header, 0)
 	}
 	if len(f.done.labels) == 0 {

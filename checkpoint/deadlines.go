@@ -79,7 +79,12 @@ func (d *deadlines) found(at deadline.Deadline) {
 	if d.before = at.Source; at.None() {
 		return
 	}
-	demand.This.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: at.Source, Left: max(0, at.Left)})
+	demand.This.Ask(demandOf(at))
+}
+
+// demandOf is what a deadline asks for: the end in time or, where nobody says when it will be, at once.
+func demandOf(at deadline.Deadline) demand.Demand {
+	return demand.Demand{Cause: demand.Deadline, Planned: !at.Unsaid, Source: at.Source, Left: max(0, at.Left)}
 }
 
 // errEnvironment is the error of New about the variables of deadlines.

@@ -29,12 +29,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 				return err
 			}
 		}
-		if at != nil {
-			if end := at.Ends(); end != nil {
-				cp.meet.answerEnd(end.Cause, true)
-			}
-			cp.meet.lane.Done(at)
-		}
+		cp.meet.finished(at)
 		return nil
 	})
 }

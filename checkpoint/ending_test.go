@@ -3,12 +3,15 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/demand"
 )
 
@@ -258,4 +261,53 @@ func TestEndWithAGuard(t *testing.T) {
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.NoError(t, cp.Close())
 	require.EqualValues(t, 1, latestVersion(t, dir))
+}
+
+// slowToRead is a value that notes when it was read.
+type slowToRead struct {
+	cp   *Checkpoint
+	read time.Duration
+}
+
+func (s *slowToRead) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write([]byte{1})
+	return int64(n), err
+}
+
+func (s *slowToRead) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.ReadFull(r, make([]byte, 1))
+	s.read = time.Since(s.cp.meet.tempo.began)
+	return int64(n), err
+}
+
+// What a restart takes is no step of the program.
+func TestRestartIsNoStep(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		x := &slowToRead{}
+		cp, err := New("loop", nil, WithPath(dir), withPoint(demand.NewLocal()))
+		require.NoError(t, err)
+		x.cp = cp
+		require.NoError(t, errors.Join(cp.Add("x", x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+		require.GreaterOrEqual(t, time.Duration(cp.meet.tempo.last.Load()), x.read)
+		require.NoError(t, errors.Join(cp.UpdateAndWrite(t.Context(), 0, 1), cp.Close()))
+	}
+}
+
+// A notice that does not say when is as urgent as a signal.
+func TestNoticeWithoutATime(t *testing.T) {
+	at := deadline.Deadline{Left: 25 * time.Second, Source: "CRAFT_NOTICE"}
+	require.True(t, demandOf(at).Planned)
+	at.Unsaid = true
+	require.False(t, demandOf(at).Planned)
+	require.Equal(t, at.Left, demandOf(at).Left)
+}
+
+// Nobody is told that signals are taken longer than they are.
+func TestSignalsUntilTheContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	OnSignal(ctx)
+	require.Equal(t, demand.TakesEnd, demand.This.Taken()[int(syscall.SIGTERM)])
+	cancel()
+	require.Eventually(t, func() bool { return len(demand.This.Taken()) == 0 }, time.Minute, time.Millisecond)
 }

@@ -26,11 +26,9 @@ type meetings struct {
 
 	point *demand.Point
 	lane  *demand.Lane   // nil: calls are not counted (yet)
-	tempo *tempo         // of this one and those around it
+	tempo *tempo         // of this one, those around it and those in it
 	ended *DeadlineError // what calls return from now on
 	watch watcher
-	// warned: the longest step for which it was said that the grace does not do.
-	warned time.Duration
 }
 
 // join opens the lane of the checkpoint's calls, as soon as its ranks can have a key for one in common.
@@ -83,7 +81,8 @@ func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, er
 	if m.lane == nil {
 		return nil, nil
 	}
-	if m.tempo.arrived() && m.root() {
+	// A call at which nothing can be saved is no end of a step.
+	if !m.line.unreachable() && m.tempo.arrived() && m.root() {
 		m.warnOfGrace()
 	}
 	at, err := m.lane.Call(ctx)
@@ -138,12 +137,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 
 // saveOnly is save where the job goes on. Who waits for the answer to a request has it when this returns.
 func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(context.Context) error) error {
-	var ids []string
-	for _, d := range at.For {
-		if d.ID != "" {
-			ids = append(ids, d.ID)
-		}
-	}
+	ids := requestsOf(at)
 	m.out.demanded = ids
 	err := write(ctx)
 	m.out.demanded = nil
@@ -162,25 +156,62 @@ func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(
 
 // answerEnd tells whoever has asked for something by a file what has come of it.
 func (m *meetings) answerEnd(cause demand.Cause, saved bool) {
-	var h *container.Header
-	var levels storage.Levels
-	if newest := m.line.good.Load(); saved && newest != nil {
-		h = &container.Header{Name: m.name, Version: newest.version, Attempt: newest.id.Attempt, Iteration: newest.iteration}
-		if v := m.line.stored.Find(newest.id); v != nil {
-			levels = v.Reached
-		}
+	h, levels := m.newest()
+	if !saved {
+		h = nil
 	}
 	m.out.req.ended(cause, h, levels)
 }
 
-// bringHome makes sure that the newest version survives the end of the job, as far as the time allows.
+// newest is the newest version that is complete, and where it is; nil: there is none.
+func (m *meetings) newest() (h *container.Header, levels storage.Levels) {
+	newest := m.line.good.Load()
+	if newest == nil {
+		return nil, 0
+	}
+	if v := m.line.stored.Find(newest.id); v != nil {
+		levels = v.Reached
+	}
+	return &container.Header{Name: m.name, Version: newest.version, Attempt: newest.id.Attempt, Iteration: newest.iteration}, levels
+}
+
+// finished ends a meeting at which the last version of the run was stored: it is what was demanded.
+func (m *meetings) finished(at *demand.Meeting) {
+	if at == nil {
+		return
+	}
+	if end := at.Ends(); end != nil {
+		m.answerEnd(end.Cause, true)
+	} else if h, levels := m.newest(); h != nil {
+		m.out.req.saved(requestsOf(at), *h, levels)
+	}
+	m.lane.Done(at)
+}
+
+// requestsOf are those that wait for an answer.
+func requestsOf(at *demand.Meeting) (ids []string) {
+	for _, d := range at.For {
+		if d.ID != "" {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
+
+// bringHome makes sure that the newest version survives the end of the job, as far as the time allows: the one
+// before, if that which is being written fails.
 func (m *meetings) bringHome(ctx context.Context, end *demand.Demanded) error {
+	failed := m.out.wait(ctx)
+	if commFailed(failed) || ctx.Err() != nil {
+		return failed
+	}
+	patience := ctx
 	if left := end.Remains(time.Now()); left != demand.NoLimit {
 		limited, cancel := context.WithTimeoutCause(ctx, left*9/10, fmt.Errorf("the time for it is over (%s)", end.Source))
 		defer cancel()
-		ctx = limited
+		patience = limited
 	}
-	return m.out.flush(ctx)
+	return errors.Join(failed, m.out.goHome(ctx, patience))
 }
 
 // finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and
@@ -274,10 +305,10 @@ func (m *meetings) warnOfGrace() {
 		return
 	}
 	n := m.needs()
-	if n.sum() <= m.opt.Grace || n.step < 2*m.warned || n.step == m.warned {
+	if n.sum() <= m.opt.Grace || n.step < 2*m.tempo.warned || n.step == m.tempo.warned {
 		return
 	}
-	m.warned = max(n.step, 1)
+	m.tempo.warned = max(n.step, 1)
 	round := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 	m.log.Warn("a signal would leave too little time to save: a step, the skew between ranks and a version take longer together than the grace; give more, or call UpdateAndWrite more often",
 		"longest_step", round(n.step), "skew", round(n.skew), "cost", round(n.cost),
@@ -292,6 +323,22 @@ func takesSignals() bool {
 		}
 	}
 	return false
+}
+
+// arriveAtStart is arrive of RestartIfNeeded, where the job ends if it is to: it has changed nothing. But what it
+// has written itself, before it has recovered, ends with it on the nodes: end is that of a job that first goes on from there.
+func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err error) {
+	if m.line.parent != nil {
+		return nil, nil
+	}
+	at, err := m.arrive(ctx, "RestartIfNeeded")
+	if err != nil || at == nil || at.Ends() == nil {
+		return nil, err
+	}
+	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
+		return at, nil
+	}
+	return nil, m.endBefore(ctx, at)
 }
 
 // endBefore ends the job at RestartIfNeeded, which has changed nothing.

@@ -68,6 +68,7 @@ func (cp *Checkpoint) SubCP(child *Checkpoint) error {
 		return wrong("%d checkpoints in one another (allowed: %d)", depth, maxDepth)
 	}
 	child.line.parent = cp.line
+	child.meet.tempo = cp.meet.tempo // the job ends at a call of either
 	cp.line.children = append(cp.line.children, child.line)
 	return nil
 }

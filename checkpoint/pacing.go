@@ -273,7 +273,7 @@ func (p *pacing) begins(ctx context.Context) error {
 	}
 	level := 0
 	if p.comm.Size() > 1 {
-		if p.met == nil {
+		if p.met == nil || !p.met.Write { // it is demanded
 			if err := p.meet(ctx, true); err != nil {
 				return err
 			}

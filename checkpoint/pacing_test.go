@@ -316,3 +316,25 @@ func TestRanksAgreeOnTimedVersions(t *testing.T) {
 		})
 	}
 }
+
+// A version that is asked for after a call in which none was due counts like any other.
+func TestVersionAfterAMeeting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := vfs.NewMem()
+		require.NoError(t, afttest.Run(t.Context(), 2, func(ctx context.Context, co *comm.Comm) error {
+			p := newPaced(t, co, home, WithTriggers(EveryTime(10*time.Minute)))
+			p.begin(t, ctx)
+			if err := p.steps(ctx, 1, 0, 5*time.Minute); err != nil {
+				return err
+			}
+			require.Empty(t, p.made)
+			if err := p.cp.Write(ctx); err != nil {
+				return err
+			}
+			if k := p.cp.pace.own; co.Rank() == 0 {
+				require.Equal(t, 10*time.Minute, k.schedule.Left(k.now(), 0), "after the one that was asked for")
+			}
+			return p.cp.Close()
+		}))
+	})
+}

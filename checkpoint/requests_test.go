@@ -134,6 +134,17 @@ func TestCheckpointIsAskedFor(t *testing.T) {
 	require.Equal(t, "no room", a.answer(id, storage.AnswerFailed).Error)
 }
 
+// Finish may be the call at which a version was asked for.
+func TestCheckpointIsAskedForAtFinish(t *testing.T) {
+	a := newAsking(t, t.TempDir())
+	for n := range 2 { // the second one has nothing to write
+		id := a.ask(storage.Request{Kind: storage.RequestCheckpoint})
+		a.answer(id, storage.AnswerAsked)
+		require.NoError(t, a.cp.Finish(t.Context(), 9), n)
+		require.EqualValues(t, 1, a.answer(id, storage.AnswerSaved).Version)
+	}
+}
+
 // The version may be one of another checkpoint, and told by it.
 func TestAnotherCheckpointAnswers(t *testing.T) {
 	a := newAsking(t, t.TempDir())

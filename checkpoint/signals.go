@@ -90,6 +90,9 @@ func OnSignal(ctx context.Context) {
 	})
 	context.AfterFunc(ctx, func() {
 		signal.Stop(caught)
+		for number := range takes {
+			demand.This.Take(int(number), demand.TakesNothing)
+		}
 		close(stop)
 		watching.Wait()
 	})

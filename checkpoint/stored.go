@@ -61,6 +61,12 @@ func (wr *writing) flush(ctx context.Context) error {
 	if err := wr.wait(ctx); err != nil {
 		return err
 	}
+	return wr.goHome(ctx, ctx)
+}
+
+// goHome brings the newest version to the parallel file system. Each rank waits for its own part as long as patience
+// lasts; what the ranks agree on is not limited by that, or they would be out of step.
+func (wr *writing) goHome(ctx, patience context.Context) error {
 	id := wr.line.point.ID
 	if id.IsZero() || !wr.placement.OnNodes() {
 		return nil
@@ -70,9 +76,9 @@ func (wr *writing) flush(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	err := wr.up.maintenanceDone(ctx)
+	err := wr.up.maintenanceDone(patience)
 	if err == nil {
-		err = disagreed(wr.placement.Flush(ctx, id))
+		err = disagreed(wr.placement.Flush(patience, id))
 	}
 	if _, err := wr.agree(ctx, err); err != nil {
 		return fmt.Errorf("flush checkpoint %q: version %d: %w", wr.name, id.Version, err)

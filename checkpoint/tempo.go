@@ -12,6 +12,8 @@ import (
 type tempo struct {
 	began time.Time // times below count from here, in ns
 	calls int       // in the present window
+	// warned: the longest step for which it was said that the grace does not do.
+	warned time.Duration
 
 	last    atomic.Int64 // when the last call was, or returned from a write; 0: there was none
 	longest atomic.Int64 // step of the present window

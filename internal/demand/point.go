@@ -186,6 +186,9 @@ func (l *Lane) look(ctx context.Context) (*Meeting, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.held != 0 && !p.met.Load() {
+		if p.closed {
+			return nil, ErrClosed
+		}
 		changed := p.changed
 		p.mu.Unlock()
 		var err error
@@ -195,9 +198,6 @@ func (l *Lane) look(ctx context.Context) (*Meeting, error) {
 			err = context.Cause(ctx)
 		}
 		p.mu.Lock()
-		if p.closed && err == nil {
-			err = ErrClosed
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,15 @@ func (p *Process) Belong(point *Point) (leave func()) {
 		p.own, p.ownLane = point, "own-"+rand.Text()
 	}
 	p.mu.Unlock()
-	return p.Join(point.Ask)
+	leaveJob := p.Join(point.Ask)
+	return func() {
+		leaveJob()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.own == point { // nobody decides there any more
+			p.own = nil
+		}
+	}
 }
 
 // Join has a job asked for what this process is asked for, from now on and before.
