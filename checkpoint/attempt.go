@@ -72,7 +72,7 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 			st.abandon()
 			return
 		}
-		st.meet.begin()
+		st.attend(restored)
 		st.req.start()
 	}()
 	steps := []func(context.Context) error{st.line.parentBegun, st.sameSettings, carriedStart{st}.finishLast, st.takeLock, st.openPlacement}
@@ -134,6 +134,16 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 		st.repairLevels(restored)
 	}
 	return restored, err
+}
+
+// attend has the demands of the job attended to from now on. What was restored is known before: where a restart
+// would begin may be told at once.
+func (st *starting) attend(restored *container.Header) {
+	if restored != nil {
+		id, _ := storage.Identity(*restored)
+		st.line.good.Store(&good{id, restored.Version, restored.Iteration})
+	}
+	st.meet.begin()
 }
 
 // abandon gives the lock back when the attempt could not begin, so that the
@@ -367,8 +377,6 @@ func (cp *Checkpoint) restart(ctx context.Context, iter *int) error {
 		cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 			"version", h.Version, "iteration", *iter)
 	}
-	id, _ := storage.Identity(*h)
-	cp.line.good.Store(&good{id, h.Version, h.Iteration})
 	cp.line.finished = storage.Finished(*h)
 	cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
 	if iter != nil && h.Iteration != container.NoIteration {

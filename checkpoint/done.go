@@ -10,7 +10,8 @@ import (
 // a later start restores it, Finished says so, and there is nothing to compute. iter is the last
 // iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended.
 // Of a run that was finished with this iteration before it changes nothing; one that has gone on since then it
-// finishes again.
+// finishes again. A program that has gone on from a later iteration, and had nothing to compute, is told so in the
+// log: what is stored stays of that one.
 func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 	if cp.disabled() {
 		return cp.meet.callOff(ctx, "Finish")
@@ -23,15 +24,28 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		if iter == math.MinInt || iter == math.MaxInt {
 			return fmt.Errorf("checkpoint %q: %w: Finish: iteration %d", cp.name, ErrArgument, iter)
 		}
-		cp.acc.done(int64(iter))
-		if !isFinishedWith(cp.line, int64(iter)) {
-			if err := finish(ctx, cp, int64(iter)); err != nil {
+		last := lastDone(cp, int64(iter))
+		cp.acc.done(last)
+		if !isFinishedWith(cp.line, last) {
+			if err := finish(ctx, cp, last); err != nil {
 				return err
 			}
 		}
 		cp.meet.finished(at)
 		return nil
 	})
+}
+
+// lastDone is the iteration that the values are of: iter, unless a later one was restored, and nothing was
+// computed since then. With iter a start that wants more iterations would compute some of them twice.
+func lastDone(cp *Checkpoint, iter int64) int64 {
+	newest := cp.line.good.Load()
+	if cp.line.parent != nil || cp.line.redo.reached != NoIteration || newest == nil || newest.iteration <= iter {
+		return iter
+	}
+	cp.rootLog.Warn("the run has gone on from a later iteration than the last one that Finish was given: the values, and what is stored, are of that",
+		"restored_iteration", newest.iteration, "iteration", iter)
+	return newest.iteration
 }
 
 // isFinishedWith reports whether the newest version is the last one of a run that ended with iter.

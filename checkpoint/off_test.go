@@ -55,3 +55,30 @@ func TestFinishedRunGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestFinishOfFewerIterations: a start that wants fewer iterations than are done leaves what is stored with the
+// iteration that it is of, so that one that wants more again computes none twice.
+func TestFinishOfFewerIterations(t *testing.T) {
+	for _, finished := range []bool{true, false} {
+		dir := t.TempDir()
+		for _, n := range []int{100, 30, 60, 130} {
+			cp, err := New("loop", nil, WithPath(dir))
+			require.NoError(t, err)
+			iter, sum := 0, 0
+			require.NoError(t, cp.Add("sum", &sum))
+			require.NoError(t, cp.Commit())
+			require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+			for ; iter < n; iter++ {
+				sum += iter
+				require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, 1))
+			}
+			if finished || n != 100 {
+				require.NoError(t, cp.Finish(t.Context(), n-1))
+				require.True(t, cp.Finished())
+			}
+			require.NoError(t, cp.Close())
+			done := max(n, 100)
+			require.Equal(t, done*(done-1)/2, sum, "%d iterations", n)
+		}
+	}
+}
