@@ -334,3 +334,22 @@ func TestSignalsUntilTheContextEnds(t *testing.T) {
 	cancel()
 	require.Eventually(t, func() bool { return len(demand.This.Taken()) == 0 }, time.Minute, time.Millisecond)
 }
+
+// So it is where nothing has been stored ever.
+func TestEndBeforeTheFirstBeginning(t *testing.T) {
+	dir := t.TempDir()
+	for start := 1; start <= 4; start++ {
+		p := demand.NewLocal()
+		p.Ask(end("CRAFT_DEADLINE"))
+		_, _, err := runToEnd(t.Context(), dir, p, 100, 10, func(int) { require.Fail(t, "it has begun") })
+		require.ErrorIs(t, err, ErrDeadline)
+		if start < tooManyStarts {
+			require.Equal(t, ExitRequeue, ExitCode(err), "start %d", start)
+		} else {
+			require.Equal(t, ExitFailed, ExitCode(err), "start %d", start)
+		}
+	}
+	_, first, err := runToEnd(t.Context(), dir, demand.NewLocal(), 100, 10, nil)
+	require.NoError(t, err)
+	require.Zero(t, first)
+}

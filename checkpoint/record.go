@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // slowest are the largest overheads of any rank, as of the last version.
@@ -97,6 +98,9 @@ func (u *upkeep) recordEnd(ctx context.Context) {
 	_, _ = rand.Read(at.id[:]) // never fails
 	if n := len(at.before); n > 0 {
 		at.lineage, _ = storage.ParseLineage(at.before[n-1].Lineage)
+	}
+	if err := filestore.MakeDir(u.home); err != nil {
+		u.log.Debug("no directory for the record of the run", "error", err)
 	}
 	u.writeRecord(ctx, u.newRecord(time.Now(), true))
 	at.id, at.lineage = container.AttemptID{}, container.LineageID{}

@@ -261,6 +261,9 @@ func (s *Store) Prepare(ctx context.Context, keep func(storage.Entry) bool) erro
 	return nil
 }
 
+// MakeDir makes the directory of a checkpoint, for a record of a run that has stored nothing.
+func MakeDir(s *Store) error { return s.makeDir() }
+
 func (s *Store) makeDir() error {
 	if err := s.sameBase(); err != nil {
 		return err
