@@ -82,7 +82,9 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	if read {
 		if restored, err = (carriedStart{st}).begin(ctx); err != nil || restored != nil {
-			begun = err == nil
+			if begun = err == nil; begun {
+				st.attend(restored)
+			}
 			return restored, err
 		}
 	}
@@ -129,11 +131,21 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	err = st.agreeOnAttempt(ctx, found, restored)
 	begun = err == nil
 	if begun {
-		st.meet.begin()
+		st.attend(restored)
 		st.placement.SkipNumbers(found.Highest, found.Used)
 		st.repairLevels(restored)
 	}
 	return restored, err
+}
+
+// attend has the demands of the job attended to from now on. What was restored is known before: where a restart
+// would begin may be told at once.
+func (st *starting) attend(restored *container.Header) {
+	if restored != nil {
+		id, _ := storage.Identity(*restored)
+		st.line.good.Store(&good{id, restored.Version, restored.Iteration})
+	}
+	st.meet.begin()
 }
 
 // abandon gives the lock back when the attempt could not begin, so that the
@@ -361,8 +373,6 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 			cp.rootLog.Warn("the restored version was written without an iteration, by Write: the iteration stays what it was",
 				"version", h.Version, "iteration", *iter)
 		}
-		id, _ := storage.Identity(*h)
-		cp.line.good.Store(&good{id, h.Version, h.Iteration})
 		cp.line.finished = storage.Finished(*h)
 		cp.acc.stats.Restored, cp.acc.stats.RestoredVersion, cp.acc.stats.RestoredIteration = true, h.Version, h.Iteration
 		if iter != nil && h.Iteration != container.NoIteration {

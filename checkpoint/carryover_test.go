@@ -57,3 +57,29 @@ func TestAttemptsWithoutFilesAreForgotten(t *testing.T) {
 	}
 	w.run()
 }
+
+// TestDemandsAfterARecoveryWithoutFiles: whoever goes on from memory attends to the demands of the job as at its start;
+// without it nobody would see a deadline come.
+func TestDemandsAfterARecoveryWithoutFiles(t *testing.T) {
+	w := newMemoryWorld(t, 3, 2, "process:1")
+	w.until = 4
+	w.step = func(p *memoryProgram) error {
+		if p.epoch() > 0 || p.iter < 2 {
+			return nil
+		}
+		if err := comm.Barrier(context.Background(), p.c); err != nil {
+			return err
+		}
+		if p.c.Rank() == 2 {
+			p.rank.Die()
+		}
+		_, err := comm.AllreduceOne(context.Background(), p.c, 0, comm.Sum)
+		return err
+	}
+	w.restored = func(p *memoryProgram) error {
+		require.NotNil(t, p.cp.meet.lane, "attempt %d: calls are not counted", p.epoch())
+		require.Equal(t, p.c.Rank() == 0, p.cp.meet.watch.cancel != nil, "attempt %d: rank 0 watches", p.epoch())
+		return nil
+	}
+	w.run()
+}

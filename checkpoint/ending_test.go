@@ -3,7 +3,10 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,6 +189,26 @@ func TestPlannedEnd(t *testing.T) {
 	require.ErrorIs(t, err, ErrDeadline)
 	took := time.Since(began)
 	require.Greater(t, took, 1500*time.Millisecond, "it has given away time")
+}
+
+// TestLateEndTellsTheRestart: a deadline that was over before the start has its warning as soon as somebody watches,
+// with the iteration after the one that was restored.
+func TestLateEndTellsTheRestart(t *testing.T) {
+	dir := t.TempDir()
+	for start := range 20 {
+		var log syncBuffer
+		p, iter := demand.NewLocal(), 0
+		cp, err := New("loop", nil, WithPath(dir), withPoint(p), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(cp.Add("iter", &iter), cp.Commit()))
+		p.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: "CRAFT_DEADLINE", Left: 0})
+		require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+		require.Equal(t, start, iter)
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), "restart_iteration=") }, time.Minute, time.Millisecond)
+		require.Contains(t, log.String(), fmt.Sprintf("restart_iteration=%d ", start))
+		require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), iter, 100), ErrDeadline)
+		require.NoError(t, cp.Close())
+	}
 }
 
 func TestNestedEnd(t *testing.T) {
