@@ -83,7 +83,9 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	if read {
 		if restored, err = (carriedStart{st}).begin(ctx); err != nil || restored != nil {
-			begun = err == nil
+			if begun = err == nil; begun {
+				st.attend(restored)
+			}
 			return restored, err
 		}
 	}

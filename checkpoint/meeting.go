@@ -218,13 +218,17 @@ func (m *meetings) bringHome(ctx context.Context, end *demand.Demanded) error {
 // ends this process's part.
 func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
 	if m.root() {
+		if now, _ := m.point.End(); now != nil { // a halt may have come since
+			e.cause, e.Source = now.Cause, now.Source
+		}
 		e.Starts, e.needs = m.starts(e)
 	}
-	told, err := fromRoot(ctx, m.core, ended{Version: e.Version, Iteration: e.Iteration, Level: e.Level, Starts: e.Starts, Needs: e.needs}, nil)
+	told, err := fromRoot(ctx, m.core, ended{Version: e.Version, Iteration: e.Iteration, Level: e.Level, Starts: e.Starts, Needs: e.needs, Cause: e.cause}, nil)
 	if err != nil {
 		return err
 	}
 	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
+	e.cause = told.Cause
 	m.line.end = e.cause
 	m.answerEnd(e.cause, e.Saved)
 	m.lane.Done(at)
@@ -239,6 +243,7 @@ type ended struct {
 	Level     storage.Levels
 	Starts    int
 	Needs     string
+	Cause     demand.Cause
 }
 
 // newEnd is the error for an end, with what is stored.

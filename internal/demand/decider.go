@@ -113,8 +113,12 @@ func (d *Decider) plan(now time.Time, p *demanded) []Out {
 	return d.tell(now, p)
 }
 
-// shorten: an end that is asked for once more may only come earlier.
+// shorten: an end that is asked for once more may only come earlier, or become a halt.
 func (d *Decider) shorten(now time.Time, again *demanded) []Out {
+	if again.Cause == Halt && d.end.Cause != Halt { // it is not to be started again, whatever else has ended it
+		d.end.Cause = Halt
+		return append(d.shorten(now, again), d.tell(now, d.end)...)
+	}
 	if again.deadline.IsZero() || !d.end.deadline.IsZero() && !again.deadline.Before(d.end.deadline) {
 		return nil
 	}

@@ -200,6 +200,17 @@ func TestDeadlineOnlyGetsShorter(t *testing.T) {
 	require.Equal(t, Deadline, d.Cause, "the first one counts")
 }
 
+// A halt counts, whatever else has asked for the end before: the job is not to be started again by itself.
+func TestHaltAfterADeadline(t *testing.T) {
+	p := NewLocal()
+	p.Ask(Demand{Cause: Deadline, Source: "SIGTERM", Left: time.Hour})
+	p.Ask(Demand{Cause: Halt, Source: "craft halt", Left: NoLimit})
+	p.Ask(Demand{Cause: Interrupt, Source: "SIGINT", Left: NoLimit})
+	d, _ := p.End()
+	require.Equal(t, Halt, d.Cause)
+	require.NotZero(t, d.Deadline)
+}
+
 func TestPlans(t *testing.T) {
 	p := NewLocal()
 	plan := func(source string, left time.Duration) {

@@ -21,7 +21,7 @@ type nodeDemands struct {
 // isNews reports whether a demand says more than those before: all processes of a node may have got the same signal, and
 // the end that is asked for once more may only come earlier.
 func (n *nodeDemands) isNews(now time.Time, d demand.Demand) bool {
-	if !d.Ends() || d.Planned {
+	if !d.Ends() || d.Planned || d.Cause == demand.Halt {
 		return true
 	}
 	var deadline time.Time
