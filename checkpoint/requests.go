@@ -70,8 +70,12 @@ const (
 var waiting sync.Map // of *requests
 
 func newRequests(c *core) *requests {
+	every := cmp.Or(c.opt.lookEvery, lookEvery)
+	if c.opt.fs != nil && c.opt.lookEvery == 0 { // of a test, which counts what is done there
+		every = time.Hour
+	}
 	return &requests{
-		core: c, files: filestore.RequestsOf(c.home), job: cmp.Or(c.opt.lock.Job, filestore.ThisJob()), every: cmp.Or(c.opt.lookEvery, lookEvery),
+		core: c, files: filestore.RequestsOf(c.home), job: cmp.Or(c.opt.lock.Job, filestore.ThisJob()), every: every,
 		wake: make(chan struct{}, 1), heard: make(map[string]*heard),
 	}
 }
