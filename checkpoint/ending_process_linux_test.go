@@ -30,8 +30,8 @@ func endingGrace() string { return cmp.Or(os.Getenv("CRAFT_TEST_GRACE"), "60s") 
 // TestJobsEndAtAnyMoment has jobs of all kinds get signals at any moment: each ends with 75 and a version of the
 // agreed step, or has finished, goes on from there, and comes to the digest of an undisturbed run.
 //
-//	CRAFT_TEST_SECONDS  how long it goes on (6)
-//	CRAFT_TEST_ROUNDS   at least so many jobs (2)
+//	CRAFT_TEST_SECONDS  how long it goes on (2)
+//	CRAFT_TEST_ROUNDS   at least so many jobs (1)
 //	CRAFT_TEST_GRACE    that of the jobs (60s)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestJobsEndAtAnyMoment(t *testing.T) {
@@ -39,8 +39,8 @@ func TestJobsEndAtAnyMoment(t *testing.T) {
 		t.Skip("takes some 10 seconds")
 	}
 	e := &endingSuite{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t)}
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 6)) * time.Second)
-	for e.jobs < testseed.Number(t, "CRAFT_TEST_ROUNDS", 2) || time.Now().Before(until) {
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)
+	for e.jobs < testseed.Number(t, "CRAFT_TEST_ROUNDS", 1) || time.Now().Before(until) {
 		e.job()
 	}
 	t.Logf("%d jobs with %d starts, %d ended, %d killed ranks", e.jobs, e.starts, e.ended, e.kills)

@@ -26,7 +26,7 @@ func TestEvictedLeavesItsMemory(t *testing.T) {
 			k := &memoryKilling{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t), counts: make(map[string]int)}
 			j := &killedJob{ended: make(chan error, 1), stderr: new(testprogram.Output)}
 			j.memoryJob = memoryJob{
-				Dir: t.TempDir(), Mode: "off", Copies: 2, Levels: "mem", Local: true, Cells: 200_000,
+				Dir: t.TempDir(), Mode: "off", Copies: 2, Levels: "mem", Local: true, Cells: 20_000,
 				Stuck: []memoryDeath{{Original: 1, Event: 20}}, StuckFor: time.Minute,
 			}
 			j.cfg = launch.Config{

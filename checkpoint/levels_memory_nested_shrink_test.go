@@ -55,7 +55,7 @@ func TestMemoryNestedShrinks(t *testing.T) {
 	want := undisturbedNest()
 	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)
 	rounds, ended := 0, 0
-	for ; rounds < 20 || time.Now().Before(until); rounds++ {
+	for ; rounds < 20/underRace() || time.Now().Before(until); rounds++ {
 		levels := []string{"mem", "mem:1,local:3", "mem:1,pfs:2"}[rng.IntN(3)]
 		mode := []string{"off", "copy"}[rng.IntN(2)]
 		deaths := &nestDeaths{attempts: make(map[int]int), dead: make(map[*afttest.Rank]bool)}

@@ -31,11 +31,9 @@ func TestAuto(t *testing.T) {
 				WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			p.value.takes = c.takes
 			p.begin(t, t.Context())
-			for range 100 {
-				require.NoError(t, p.steps(t.Context(), 100, 0, 5*time.Second))
-			}
+			require.NoError(t, p.steps(t.Context(), 2500, 0, 20*time.Second))
 			n := p.cp.line.attempt.last
-			want := 50000 / max(trigger.Daly(c.takes, 24*time.Hour).Seconds(), 5)
+			want := 50000 / max(trigger.Daly(c.takes, 24*time.Hour).Seconds(), 20)
 			if c.takes > 0 {
 				require.InEpsilon(t, want, n, 0.15)
 				require.Contains(t, log.String(), "failure_rate=given")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -220,7 +221,7 @@ func TestFullDiskIsNotTriedAtEachStep(t *testing.T) {
 					p.begin(t, t.Context())
 					pass := func(d time.Duration) {
 						for end := time.Now().Add(d); time.Now().Before(end); {
-							time.Sleep(500 * time.Millisecond)
+							time.Sleep(2 * time.Second)
 							if err := p.cp.UpdateAndWrite(t.Context(), p.iter, 0); err != nil {
 								require.ErrorIs(t, err, syscall.ENOSPC)
 							}
@@ -232,10 +233,10 @@ func TestFullDiskIsNotTriedAtEachStep(t *testing.T) {
 					pass(11 * time.Minute)
 					set(true)
 					began := p.cp.line.attempt.last
-					pass(time.Hour)
+					pass(20 * time.Minute)
 					tried := p.cp.line.attempt.last - began
 					require.Positive(t, tries)
-					require.Less(t, tried, uint64(60+30), "7,200 steps")
+					require.Less(t, tried, uint64(20+30), "600 steps")
 					set(false)
 					written := p.cp.Stats().VersionsWritten
 					pass(11 * time.Minute)
@@ -269,6 +270,9 @@ func TestRanksAgreeOnTimedVersions(t *testing.T) {
 		"a hundred times faster": {[]part{{2000, time.Second}, {70_000, 10 * time.Millisecond}}, 7 * time.Second, 900},
 		"to and fro":             {[]part{{1500, time.Second}, {9000, 50 * time.Millisecond}, {300, 5 * time.Second}, {2000, time.Second}}, interval, 900},
 	} {
+		if raceEnabled && testing.Short() && slices.ContainsFunc(c.parts, func(p part) bool { return p.calls > 10_000 }) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				home := vfs.NewMem()
@@ -296,8 +300,8 @@ func TestRanksAgreeOnTimedVersions(t *testing.T) {
 								last = time.Now()
 							case p.cp.pace.own.next != next:
 								meetings++
-							default:
-								require.Equal(t, said, collectives, "at call %d", calls)
+							case collectives != said:
+								require.Fail(t, "ranks have met", "at call %d", calls)
 							}
 						}
 					}

@@ -192,6 +192,9 @@ func TestIndependentReaderFindsDamage(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3 here")
 	}
+	if testing.Short() {
+		t.Skip("works for some 10 seconds")
+	}
 	for _, args := range [][]string{
 		{goldenName("tiny")}, {goldenName("fields")}, {goldenName("split-1")}, {goldenName("delta-5"), goldenName("delta-4"), goldenName("delta-3")},
 	} {

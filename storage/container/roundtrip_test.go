@@ -79,6 +79,9 @@ func rows(p []byte, n int) [][]byte {
 func TestRoundTrip(t *testing.T) {
 	for _, chunkSize := range []int{minChunkSize, defaultChunkSize} {
 		for _, compression := range []Compression{Auto, Off, Always} {
+			if testing.Short() && chunkSize == defaultChunkSize && compression != Auto {
+				continue
+			}
 			t.Run(fmt.Sprintf("%dKiB/%s", chunkSize>>10, compression), func(t *testing.T) {
 				rng := testseed.Rand(t)
 				sections, want := randomSections(rng, chunkSize)
