@@ -205,13 +205,17 @@ func TestDirectLoads(t *testing.T) {
 func TestDirectKeepsLittle(t *testing.T) {
 	replica.Apart(t)
 	const ranks = 4
+	versions := 200
+	if testing.Short() {
+		versions = 40
+	}
 	err := new(afttest.Cluster).Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
 		c := r.Comm()
 		s, err := replica.Open(ctx, c, "test", replica.Options{RangeBytes: 1000, Log: quiet})
 		if err != nil {
 			return err
 		}
-		for version := 1; version <= 200; version++ {
+		for version := 1; version <= versions; version++ {
 			sh := shape{n: 1000 * int64(1+version/7%5), size: 1000, by: version / 7 % 2}
 			if err := s.Submit(ctx, sh.blocks(0, ranks, int(c.Rank()))); err != nil {
 				return err
