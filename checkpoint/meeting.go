@@ -281,7 +281,7 @@ type ended struct {
 
 // newEnd is the error for an end, with what is stored.
 func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
-	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause}
+	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause, quiet: launched(m.core) && !m.root()}
 	if newest := m.line.good.Load(); newest != nil {
 		e.Version, e.Iteration = newest.version, newest.iteration
 		if m.placement != nil && m.placement.OnNodes() && m.root() && m.line.attempt.begun {
