@@ -128,7 +128,7 @@ func (c *Flags) Failed(err error, rank comm.Rank, stderr io.Writer) int {
 	var end *checkpoint.DeadlineError
 	switch {
 	case errors.As(err, &end):
-		if again := ""; checkpoint.ExitMessage(err) != "" {
+		if again := ""; rank == 0 || !launch.IsRank() {
 			if c.Fresh && end.Version > 0 {
 				again = " (without -fresh)"
 			}
