@@ -24,7 +24,7 @@ type deadlines struct {
 	config  deadline.Config
 	watcher *deadline.Watcher // of config; nil: there was none yet
 	users   int
-	cancel  context.CancelFunc
+	stop    func()
 	running sync.WaitGroup
 	before  string // source of the plan that was told
 }
@@ -72,8 +72,7 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.users--; d.users == 0 {
-			d.cancel()
-			d.running.Wait()
+			d.stop()
 		}
 	}
 }
@@ -85,10 +84,14 @@ func (d *deadlines) watch(log *slog.Logger) {
 		d.watcher = deadline.NewWatcher(d.config, d.found, deadline.Job, deadline.Node)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	d.cancel = cancel
-	d.watcher.LogTo(log)
-	if watcher := d.watcher; !watcher.Idle() {
-		d.running.Go(func() { watcher.Run(ctx) })
+	running := d.watcher
+	d.stop = func() {
+		cancel()
+		d.running.Wait()
+		running.LogTo(nil) // a log may be as large as what it is of
+	}
+	if running.LogTo(log); !running.Idle() {
+		d.running.Go(func() { running.Run(ctx) })
 	}
 }
 
