@@ -8,6 +8,7 @@ import (
 
 	"github.com/craft-go/craft/async"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
 )
@@ -26,8 +27,8 @@ type writing struct {
 	deltas   deltas
 	staging  *async.Staging
 	meet     *meetings
-	listener listener // of WithAfterVersion
-	demanded []string // requests that the next version is the answer to
+	listener listener        // of WithAfterVersion
+	demanded *demand.Meeting // what the next version is asked for at; nil: it is due by itself
 	// finishing: the next version is the last one of the run.
 	finishing bool
 	skipped   bool     // a write that could never be restored was skipped and logged
@@ -42,7 +43,7 @@ type flight struct {
 	expect   int64         // bytes, as far as they are known before
 	checks   []check       // of values that may change
 	phases   Phases
-	demanded []string // requests that it is the answer to
+	demanded *demand.Meeting // what it was asked for at; nil: it was due by itself
 	// captured is what went wrong before everything was copied.
 	captured error
 
@@ -356,6 +357,7 @@ func (wr *writing) endAlone(ctx context.Context, f *flight) error {
 	if known {
 		tellListener(wr, f, 0)
 		wr.up.published(ctx, f.header, 0)
+		wr.meet.stored(f.demanded, f.header, 0)
 	}
 	if len(f.done.labels) == 0 {
 		return nil

@@ -13,18 +13,32 @@ import (
 )
 
 // deadlines are those of this process, where no launcher looks after them: of the batch system, the
-// user, the cloud. They are counted from when they are first read, and watched while a checkpoint is in use.
+// user, the cloud. They are counted from when they are first read, and watched while a checkpoint is in use: by
+// one watcher for all of them, whose knowledge outlives them, so that a program with a checkpoint for each of its
+// stages asks the batch system as seldom as one with a single checkpoint.
 type deadlines struct {
+	ask func(demand.Demand)
+
 	mu      sync.Mutex
 	read    string // the environment that config is of
 	config  deadline.Config
+	watcher *deadline.Watcher // of config; nil: there was none yet
 	users   int
-	cancel  context.CancelFunc
+	stop    func()
 	running sync.WaitGroup
 	before  string // source of the plan that was told
 }
 
-var ofProcess deadlines
+var ofProcess = deadlines{ask: demand.This.Ask}
+
+// ofDeadlines reports whether a variable may say something of a deadline.
+func ofDeadlines(name string) bool {
+	switch name {
+	case env.Deadline, env.Notice, env.Prefix + "_GRACE":
+		return true
+	}
+	return strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "PBS_")
+}
 
 // configure reads the environment.
 func (d *deadlines) configure() error {
@@ -32,7 +46,7 @@ func (d *deadlines) configure() error {
 	defer d.mu.Unlock()
 	var now strings.Builder
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "CRAFT_") || strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "PBS_") {
+		if name, _, _ := strings.Cut(v, "="); ofDeadlines(name) {
 			now.WriteString(v + "\n")
 		}
 	}
@@ -43,7 +57,7 @@ func (d *deadlines) configure() error {
 	if err != nil {
 		return err
 	}
-	d.read, d.config = now.String(), config
+	d.read, d.config, d.watcher = now.String(), config, nil // one that is in use goes on until it is not
 	return nil
 }
 
@@ -52,34 +66,44 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.users++; d.users == 1 {
-		config := d.config
-		config.Log = log
-		watcher := deadline.NewWatcher(config, d.found, deadline.Job, deadline.Node)
-		ctx, cancel := context.WithCancel(context.Background())
-		d.cancel = cancel
-		if !watcher.Idle() {
-			d.running.Go(func() { watcher.Run(ctx) })
-		}
+		d.watch(log)
 	}
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.users--; d.users == 0 {
-			d.cancel()
-			d.running.Wait()
+			d.stop()
 		}
+	}
+}
+
+// watch begins to, or goes on.
+func (d *deadlines) watch(log *slog.Logger) {
+	if d.watcher == nil {
+		d.found(deadline.Deadline{}) // what the one before has told
+		d.watcher = deadline.NewWatcher(d.config, d.found, deadline.Job, deadline.Node)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	running := d.watcher
+	d.stop = func() {
+		cancel()
+		d.running.Wait()
+		running.LogTo(nil) // a log may be as large as what it is of
+	}
+	if running.LogTo(log); !running.Idle() {
+		d.running.Go(func() { running.Run(ctx) })
 	}
 }
 
 // found is the earliest deadline now; it is called by the watcher, once at a time.
 func (d *deadlines) found(at deadline.Deadline) {
 	if d.before != "" && d.before != at.Source {
-		demand.This.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: d.before, Left: demand.NoLimit})
+		d.ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: d.before, Left: demand.NoLimit})
 	}
 	if d.before = at.Source; at.None() {
 		return
 	}
-	demand.This.Ask(demandOf(at))
+	d.ask(demandOf(at))
 }
 
 // demandOf is what a deadline asks for: the end in time or, where nobody says when it will be, at once.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/internal/demand"
@@ -13,7 +14,7 @@ import (
 
 // ErrDeadline is returned on all ranks by the call at which the job has saved what it has and is to
 // end, and by every later call, which writes nothing. It is also what aft.Run returns then. See
-// DeadlineError and ExitCode.
+// DeadlineError, ExitCode and ExitMessage.
 var ErrDeadline = errors.New("the job is to end")
 
 // DeadlineError says why a job is to end, and what it leaves. It matches ErrDeadline.
@@ -35,6 +36,7 @@ type DeadlineError struct {
 
 	cause demand.Cause
 	needs string // what a start that gets anywhere needs
+	quiet bool   // another process of the job says it: see ExitMessage
 }
 
 // Error tells what is stored, and what to do.
@@ -103,6 +105,30 @@ func ExitCode(err error) int {
 		return ExitRequeue
 	}
 	return c.RequeueCode
+}
+
+// ExitMessage is what a program says at its end of what it has returned, a line for its standard error: the
+// error. It is empty without one, and for ErrDeadline on all processes of the job but that of rank 0, since all have the
+// same: so a job says once why it ends, and what it leaves.
+func ExitMessage(err error) string {
+	if err == nil || quiet(err) {
+		return ""
+	}
+	return err.Error() + "\n"
+}
+
+// quiet reports whether all that is in an error is said by another process.
+func quiet(err error) bool {
+	switch e := err.(type) {
+	case *DeadlineError:
+		return e.quiet
+	case interface{ Unwrap() []error }:
+		list := e.Unwrap()
+		return len(list) > 0 && !slices.ContainsFunc(list, func(one error) bool { return !quiet(one) })
+	case interface{ Unwrap() error }:
+		return quiet(e.Unwrap())
+	}
+	return false
 }
 
 // endConfig holds the settings of how a program ends (docs/ending.md).

@@ -353,3 +353,14 @@ func TestEndBeforeTheFirstBeginning(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, first)
 }
+
+// Of an end that all ranks have in common one process speaks, and of its own errors each.
+func TestExitMessage(t *testing.T) {
+	loud, silent := &DeadlineError{Source: "SIGTERM"}, &DeadlineError{Source: "SIGTERM", quiet: true}
+	require.Empty(t, ExitMessage(nil))
+	require.Equal(t, loud.Error()+"\n", ExitMessage(loud))
+	require.Empty(t, ExitMessage(silent))
+	require.Empty(t, ExitMessage(fmt.Errorf("in the loop: %w", errors.Join(silent, silent))))
+	require.Contains(t, ExitMessage(errors.Join(silent, errors.New("close"))), "close")
+	require.Equal(t, "x\n", ExitMessage(errors.New("x")))
+}

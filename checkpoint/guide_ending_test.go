@@ -27,9 +27,7 @@ func untilTheEnd(ctx context.Context, cp *checkpoint.Checkpoint, field []float64
 func mainWithAnEnd(run func() error) {
 	checkpoint.OnSignal(context.Background()) // first: signals ask for the end
 	err := run()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
+	fmt.Fprint(os.Stderr, checkpoint.ExitMessage(err)) // rank 0 says why it ends
 	os.Exit(checkpoint.ExitCode(err))
 }
 

@@ -137,59 +137,92 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 
 // saveOnly is save where the job goes on. Who waits for the answer to a request has it when this returns.
 func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(context.Context) error) error {
-	ids := requestsOf(at)
-	m.out.demanded = ids
+	tellAsked(m.core, m.point)
+	m.out.demanded = at
 	err := write(ctx)
 	m.out.demanded = nil
-	if err == nil && len(ids) > 0 {
+	if err == nil && len(requestsOf(at)) > 0 {
 		err = m.out.wait(ctx)
 	}
 	if commFailed(err) || ctx.Err() != nil {
-		return err
+		return err // all come to it again when that is repaired
 	}
 	if err != nil {
-		m.out.req.failed(ids, err)
+		m.notStored(at, err)
 	}
 	m.lane.Done(at)
 	return err
 }
 
+// tellAsked logs that versions are asked for, on rank 0.
+func tellAsked(c *core, point *demand.Point) {
+	if !c.root() {
+		return
+	}
+	for _, source := range point.Asked() {
+		c.log.Info("a version is asked for: at the next call all ranks store it", "source", source)
+	}
+}
+
+// stored says that a version which was asked for at a meeting is complete on all ranks, with the levels that it has
+// below the home.
+func (m *meetings) stored(at *demand.Meeting, h container.Header, levels storage.Levels) {
+	if at == nil || !m.root() {
+		return
+	}
+	for _, d := range at.For {
+		m.log.Info("the version that was asked for is stored", "version", h.Version, "iteration", iterationAttr(h.Iteration),
+			"level", levelName(m.core, levels), "source", d.Source)
+	}
+	at.Stored()
+}
+
+// notStored says that it is not, and that nobody tries any more.
+func (m *meetings) notStored(at *demand.Meeting, err error) {
+	m.out.req.failed(requestsOf(at), err)
+	if at != nil && m.root() {
+		at.Stored()
+	}
+}
+
 // answerEnd tells whoever has asked for something by a file what has come of it.
-func (m *meetings) answerEnd(cause demand.Cause, saved bool) {
-	h, levels := m.newest()
+func (m *meetings) answerEnd(cause demand.Cause, saved bool, levels storage.Levels) {
+	h := m.newest()
 	if !saved {
 		h = nil
 	}
 	m.out.req.ended(cause, h, levels)
 }
 
-// newest is the newest version that is complete, and where it is; nil: there is none.
-func (m *meetings) newest() (h *container.Header, levels storage.Levels) {
+// newest is the newest version that is complete; nil: there is none.
+func (m *meetings) newest() *container.Header {
 	newest := m.line.good.Load()
 	if newest == nil {
-		return nil, 0
+		return nil
 	}
-	if v := m.line.stored.Find(newest.id); v != nil {
-		levels = v.Reached
-	}
-	return &container.Header{Name: m.name, Version: newest.version, Attempt: newest.id.Attempt, Iteration: newest.iteration}, levels
+	return &container.Header{Name: m.name, Version: newest.version, Attempt: newest.id.Attempt, Iteration: newest.iteration}
 }
 
-// finished ends a meeting at which the last version of the run was stored: it is what was demanded.
+// finished ends a meeting at which the last version of the run was stored, at home: it is what was demanded.
 func (m *meetings) finished(at *demand.Meeting) {
 	if at == nil {
 		return
 	}
 	if end := at.Ends(); end != nil {
-		m.answerEnd(end.Cause, true)
-	} else if h, levels := m.newest(); h != nil {
-		m.out.req.saved(requestsOf(at), *h, levels)
+		m.answerEnd(end.Cause, true, 0)
+	} else if h := m.newest(); h != nil {
+		tellAsked(m.core, m.point)
+		m.out.req.saved(requestsOf(at), *h, 0)
+		m.stored(at, *h, 0)
 	}
 	m.lane.Done(at)
 }
 
 // requestsOf are those that wait for an answer.
 func requestsOf(at *demand.Meeting) (ids []string) {
+	if at == nil {
+		return nil
+	}
 	for _, d := range at.For {
 		if d.ID != "" {
 			ids = append(ids, d.ID)
@@ -230,7 +263,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
 	e.cause = told.Cause
 	m.line.end = e.cause
-	m.answerEnd(e.cause, e.Saved)
+	m.answerEnd(e.cause, e.Saved, e.Level)
 	m.lane.Done(at)
 	m.ended = e
 	return e
@@ -248,7 +281,7 @@ type ended struct {
 
 // newEnd is the error for an end, with what is stored.
 func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
-	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause}
+	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause, quiet: launched(m.core) && !m.root()}
 	if newest := m.line.good.Load(); newest != nil {
 		e.Version, e.Iteration = newest.version, newest.iteration
 		if m.placement != nil && m.placement.OnNodes() && m.root() && m.line.attempt.begun {

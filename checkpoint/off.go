@@ -19,6 +19,9 @@ func (m *meetings) callOff(ctx context.Context, call string) error {
 	}
 	end := at.Ends()
 	m.lane.Done(at)
+	if m.root() {
+		at.Stored()
+	}
 	if end == nil {
 		return nil
 	}

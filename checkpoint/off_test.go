@@ -82,3 +82,25 @@ func TestFinishOfFewerIterations(t *testing.T) {
 		}
 	}
 }
+
+// Off means off: a deadline that comes near asks nobody to end, who would save nothing, and none is looked for.
+func TestNoDeadlineWithoutCheckpoints(t *testing.T) {
+	dir, p := t.TempDir(), demand.NewLocal()
+	t.Setenv("CRAFT_DEADLINE", "+0s")
+	run := func(p *demand.Point) (calls int, err error) {
+		_, _, err = runToEnd(t.Context(), dir, p, 100, 10, func(int) { calls++ }, WithEnable(false))
+		return calls, err
+	}
+	before := ofProcess.read
+	p.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: "CRAFT_DEADLINE", Left: 0})
+	for _, point := range []*demand.Point{p, nil} { // nil: that of the process
+		calls, err := run(point)
+		require.NoError(t, err)
+		require.Equal(t, 100, calls)
+	}
+	require.Equal(t, before, ofProcess.read)
+	p.Ask(end("SIGTERM"))
+	calls, err := run(p)
+	require.ErrorIs(t, err, ErrDeadline, "who asks for the end has it")
+	require.Equal(t, 1, calls)
+}

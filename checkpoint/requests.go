@@ -273,15 +273,20 @@ func (r *requests) failed(ids []string, err error) {
 // stored is the answer that names a version.
 func (r *requests) stored(h container.Header, levels storage.Levels) storage.Answer {
 	a := storage.Answer{
-		State: storage.AnswerSaved, Checkpoint: h.Name, Version: h.Version, Attempt: hex.EncodeToString(h.Attempt[:]), Level: storage.PFS.String(),
-	}
-	if r.placement != nil && r.placement.OnNodes() {
-		a.Level = levels.String()
+		State: storage.AnswerSaved, Checkpoint: h.Name, Version: h.Version, Attempt: hex.EncodeToString(h.Attempt[:]), Level: levelName(r.core, levels),
 	}
 	if h.Iteration != container.NoIteration {
 		a.Iteration = &h.Iteration
 	}
 	return a
+}
+
+// levelName is where a version is safe that has levels below the home; none: it is at home.
+func levelName(c *core, levels storage.Levels) string {
+	if levels == 0 || c.placement == nil || !c.placement.OnNodes() {
+		return storage.PFS.String()
+	}
+	return levels.String()
 }
 
 func answerAll(ids []string, a storage.Answer) {
@@ -303,7 +308,7 @@ func (r *requests) reply(id string, a storage.Answer) {
 }
 
 // ended is called, on any rank, when the job has come to its end: h is the version that it has stored
-// there, nil if it has none. When it returns nothing asks for that end any more, so that what is
+// there, nil if it has none, and levels are where it is if it is not at home. When it returns nothing asks for that end any more, so that what is
 // started next does not end at once.
 func (r *requests) ended(cause demand.Cause, h *container.Header, levels storage.Levels) {
 	answer := storage.Answer{State: storage.AnswerFailed, Error: fmt.Sprintf("the job has ended before (%v), and has stored no version there", cause)}

@@ -66,6 +66,7 @@ const (
 
 // look does what time has made due, and returns how long nothing else is.
 func (m *meetings) look(now time.Time) time.Duration {
+	tellAsked(m.core, m.point)
 	end, over := m.point.End()
 	plan := m.point.Plan()
 	switch {

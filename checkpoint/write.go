@@ -259,9 +259,10 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 	wr.meet.measured(f, err)
 	switch {
 	case err == nil:
-		wr.req.saved(f.demanded, f.header, outcome.Levels)
-	case wr.writer != nil: // else it may be tried again
-		wr.req.failed(f.demanded, err)
+		wr.req.saved(requestsOf(f.demanded), f.header, outcome.Levels)
+		wr.meet.stored(f.demanded, f.header, outcome.Levels)
+	case wr.writer != nil && !commFailed(err): // else it may be tried again
+		wr.meet.notStored(f.demanded, err)
 	}
 	wr.acc.stats.Phases.add(f.phases)
 	wr.acc.reportVersion(f, err)

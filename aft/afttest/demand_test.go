@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type ended struct {
 	mu    sync.Mutex
 	calls map[comm.OriginalRank]uint64
 	saved map[comm.OriginalRank][]uint64
+	fails func(context.Context, *aft.Zone) error // where a version is stored
 }
 
 // body is one that sends nothing: it counts calls until it is asked to end.
@@ -51,6 +53,14 @@ func (e *ended) body(ctx context.Context, pace time.Duration, at func(call uint6
 				continue
 			}
 			lane.Done(m)
+			if e.fails != nil {
+				if err := e.fails(ctx, z); err != nil {
+					return err
+				}
+			}
+			if z.Comm().Rank() == 0 {
+				m.Stored()
+			}
 			e.mu.Lock()
 			if m.Ends() == nil {
 				e.saved[z.Original()] = append(e.saved[z.Original()], call)
@@ -104,6 +114,53 @@ func TestRanksThatNeverCommunicateMeet(t *testing.T) {
 			require.Equal(t, e.calls[0], e.calls[comm.OriginalRank(rank)])
 			require.Equal(t, e.saved[0], e.saved[comm.OriginalRank(rank)])
 		}
+	}
+}
+
+// A version that a failure has cut off is stored after the repair.
+func TestASaveSurvivesARepair(t *testing.T) {
+	e := &ended{calls: make(map[comm.OriginalRank]uint64), saved: make(map[comm.OriginalRank][]uint64)}
+	cluster := &afttest.Cluster{}
+	var asks, kills, ends sync.Once
+	var kill atomic.Pointer[func()]
+	e.fails = func(ctx context.Context, z *aft.Zone) error {
+		switch {
+		case z.Epoch() > 0:
+			return nil
+		case z.Original() == 1:
+			kills.Do(*kill.Load())
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return comm.Barrier(ctx, z.Comm())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := cluster.Run(ctx, 3, func(ctx context.Context, r *afttest.Rank) error {
+		err := e.body(ctx, time.Millisecond, func(call uint64) {
+			if r.Comm().Rank() != 0 || call < 5 {
+				return
+			}
+			e.mu.Lock()
+			has := len(e.saved[0]) > 0
+			e.mu.Unlock()
+			asks.Do(func() {
+				dies := func() { r.Kill(1) }
+				kill.Store(&dies)
+				cluster.Ask(demand.Demand{Source: "a version", Left: demand.NoLimit})
+			})
+			if has {
+				ends.Do(func() { cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "the end", Left: time.Hour}) })
+			}
+		})
+		if !errors.Is(err, errEnded) {
+			return err
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	for rank := range comm.OriginalRank(3) {
+		require.Len(t, e.saved[rank], 1)
 	}
 }
 

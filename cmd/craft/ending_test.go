@@ -58,9 +58,7 @@ func endingProgram() int {
 		}
 		return nil
 	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
+	fmt.Fprint(os.Stderr, checkpoint.ExitMessage(err))
 	return checkpoint.ExitCode(err)
 }
 

@@ -132,6 +132,7 @@ func TestEndByASignal(t *testing.T) {
 			j := startEnding(t)
 			send(j)
 			require.Equal(t, 75, j.ends(), "%s", &j.errs)
+			require.Equal(t, 1, strings.Count(j.errs.String(), "the job is to end ("), "one rank says so: %s", &j.errs)
 			require.Equal(t, 1, strings.Count(j.errs.String(), "craft: "), "%s", &j.errs)
 			require.Contains(t, j.errs.String(), "craft: the job is to go on later: its ranks have all ended with exit status 75\n")
 			j.goesOn()

@@ -22,6 +22,18 @@ type Watcher struct {
 	sources []source
 	found   func(Deadline)
 	log     *slog.Logger
+
+	// What is left from one Run to the next.
+	known []known
+	told  answer
+}
+
+// known is what a source has said.
+type known struct {
+	answer
+	next   time.Time // when it is asked again; zero: now
+	ended  bool      // it need not be asked again
+	warned bool
 }
 
 // NewWatcher returns a watcher of the sources of the scopes, which Run makes work. It calls found
@@ -29,28 +41,39 @@ type Watcher struct {
 // (by 2 seconds or more), or gone (None). Found is called by Run, once at a time; it should return
 // soon, since nothing else is told meanwhile.
 func NewWatcher(c Config, found func(Deadline), scopes ...Scope) *Watcher {
-	w := &Watcher{sources: c.sources(scopes), found: found, log: c.Log}
-	if w.log == nil {
+	w := &Watcher{sources: c.sources(scopes), found: found}
+	w.LogTo(c.Log)
+	return w
+}
+
+// LogTo is another Config.Log, from the next Run on.
+func (w *Watcher) LogTo(log *slog.Logger) {
+	if w.log = log; log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
-	return w
 }
 
 // Idle reports whether there is nothing to ask, and Run would do nothing.
 func (w *Watcher) Idle() bool { return len(w.sources) == 0 }
 
 // Run asks until the context is done, or there is nothing to be asked again. It returns within
-// seconds of the former, whatever a source does.
+// seconds of the former, whatever a source does. It may be called again then: it goes on with what is known, and
+// asks each source when its time has come, as if it had not ended meanwhile.
 func (w *Watcher) Run(ctx context.Context) {
 	type said struct {
 		source int
 		answer
 	}
+	if w.known == nil {
+		w.known = make([]known, len(w.sources))
+	}
 	answers, ended := make(chan said), make(chan struct{})
 	var asking sync.WaitGroup
+	last := make([]answer, len(w.sources))
 	for i, s := range w.sources {
+		last[i] = w.known[i].answer
 		asking.Go(func() {
-			w.watch(ctx, s, func(a answer) {
+			w.watch(ctx, s, &w.known[i], func(a answer) {
 				select {
 				case answers <- said{i, a}:
 				case <-ctx.Done():
@@ -62,15 +85,14 @@ func (w *Watcher) Run(ctx context.Context) {
 		asking.Wait()
 		close(ended)
 	}()
-	known := make([]answer, len(w.sources))
-	var told answer
+	w.told = w.tell(ctx, earliest(last), w.told)
 	for {
 		select {
 		case <-ended:
 			return
 		case s := <-answers:
-			known[s.source] = s.answer
-			told = w.tell(ctx, earliest(known), told)
+			last[s.source] = s.answer
+			w.told = w.tell(ctx, earliest(last), w.told)
 		}
 	}
 }
@@ -99,17 +121,22 @@ func earliest(known []answer) (first answer) {
 }
 
 // watch asks one source until the context is done.
-func (w *Watcher) watch(ctx context.Context, s source, told func(answer)) {
-	var known answer
-	warned := false
+func (w *Watcher) watch(ctx context.Context, s source, k *known, told func(answer)) {
 	warn := func(err error) {
-		if !warned {
+		if !k.warned {
 			w.log.Warn("a source of the deadline cannot be asked as it should; what it has said stays", "source", s.name, "error", err)
 		}
-		warned = true
+		k.warned = true
 	}
-	for {
+	for !k.ended {
+		if !await(ctx, k.next) {
+			return
+		}
+		k.next = time.Now().Add(min(s.every, nearInterval)) // if it is interrupted
 		a, err := s.once(ctx, warn)
+		if a != nil {
+			k.answer = *a
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -117,20 +144,23 @@ func (w *Watcher) watch(ctx context.Context, s source, told func(answer)) {
 			warn(err)
 		}
 		if a != nil {
-			known = *a
-			told(known)
+			told(k.answer)
 		}
-		if s.every == 0 {
-			return
-		}
-		timer := time.NewTimer(s.pause(known))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
+		if k.ended = s.every == 0; !k.ended {
+			k.next = time.Now().Add(s.pause(k.answer))
 		}
 	}
+}
+
+// await waits until a time, and reports whether that has come before the context was done.
+func await(ctx context.Context, until time.Time) bool {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // pause is how long a source is not asked. When the end that it has told comes near, a source that
@@ -167,7 +197,8 @@ func (s source) once(ctx context.Context, warn func(error)) (*answer, error) {
 			warn(fmt.Errorf("it has not answered for %v, and cannot be interrupted", s.timeout+closeTimeout))
 		case <-ctx.Done():
 			select { // a command is killed meanwhile
-			case <-answered:
+			case r := <-answered:
+				return r.answer, ctx.Err() // as what is known without it
 			case <-time.After(closeTimeout):
 			}
 			return nil, ctx.Err()

@@ -381,3 +381,39 @@ func TestAllSourcesAtOnce(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// TestAnotherRunGoesOn: who stops for a while, as a program between two of its checkpoints, asks no source before
+// its time because of that; what has changed by then is told, also that there is no deadline any more.
+func TestAnotherRunGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var limit, fixed, slow scripted
+		limit.say(in(10*time.Hour, "limit"), nil)
+		fixed.say(in(20*time.Hour, "fixed"), nil)
+		var told []Deadline
+		w := NewWatcher(Config{}, func(d Deadline) { told = append(told, d) })
+		hangs := source{name: "slow", every: limitInterval, timeout: time.Minute, ask: func(ctx context.Context) (*answer, error) {
+			_, _ = slow.ask(ctx)
+			<-ctx.Done()
+			return in(15*time.Hour, "slow"), ctx.Err()
+		}}
+		w.sources = []source{limit.source("limit", limitInterval), fixed.source("fixed", 0), hangs}
+		run := func(d time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			w.Run(ctx)
+		}
+		for range 10 {
+			run(time.Second)
+		}
+		require.Equal(t, []Deadline{{Left: 10 * time.Hour, Source: "limit"}}, told)
+		require.Equal(t, []int{1, 1, 1}, []int{limit.asked, fixed.asked, slow.asked}, "each once")
+
+		limit.say(none, nil)
+		time.Sleep(time.Hour) // nobody watches
+		run(time.Second)
+		require.Equal(t, 2, limit.asked)
+		require.Len(t, told, 2)
+		require.Equal(t, "slow", told[1].Source, "what is known though it was interrupted")
+		require.Equal(t, 1, fixed.asked)
+	})
+}

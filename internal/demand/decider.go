@@ -17,7 +17,8 @@ type Decider struct {
 	end    *demanded // the end that was asked for
 	plans  map[string]*demanded
 	saves  []*demanded // versions that were asked for and have no meeting yet
-	last   []*demanded // those of the last meeting
+	// unmet are those that have a meeting, by its serial, until it is known that they were stored there.
+	unmet map[uint64]*unmet
 
 	members   map[Member]bool // of the generation; none: there is no world yet
 	gathering *gathering
@@ -56,6 +57,12 @@ type demanded struct {
 	deadline time.Time // zero: none
 }
 
+// unmet are versions that are to be stored at a meeting.
+type unmet struct {
+	saves []*demanded
+	lanes map[string]bool // where they are not stored yet
+}
+
 // gathering is a Hold that is not answered by all.
 type gathering struct {
 	awaited map[Member]bool
@@ -63,7 +70,9 @@ type gathering struct {
 }
 
 // NewDecider is that of a job without a world.
-func NewDecider() *Decider { return &Decider{plans: make(map[string]*demanded)} }
+func NewDecider() *Decider {
+	return &Decider{plans: make(map[string]*demanded), unmet: make(map[uint64]*unmet)}
+}
 
 // Out is what is to be sent to all members: exactly one field is set.
 type Out struct {
@@ -82,7 +91,7 @@ func (d *Decider) Ask(now time.Time, demand Demand) (out []Out, first bool) {
 		return d.plan(now, asked), false
 	case !demand.Ends() && d.end != nil: // it will store a version anyway
 		return nil, false
-	case !demand.Ends() && (d.waiting(demand) || d.bunch.again(now, demand)):
+	case !demand.Ends() && (waiting(d.saves, demand) || d.bunch.again(now, demand)):
 		return nil, false
 	case !demand.Ends():
 		d.saves = append(d.saves, asked)
@@ -94,9 +103,30 @@ func (d *Decider) Ask(now time.Time, demand Demand) (out []Out, first bool) {
 	return d.shorten(now, asked), false
 }
 
-// waiting: the same is asked for, and was not met.
-func (d *Decider) waiting(demand Demand) bool {
-	return demand.ID == "" && slices.ContainsFunc(d.saves, func(s *demanded) bool { return s.ID == "" && s.For == demand.For })
+// waiting: the same is asked for, and has no meeting.
+func waiting(saves []*demanded, demand Demand) bool {
+	return slices.ContainsFunc(saves, func(s *demanded) bool { return s.ID == demand.ID && s.For == demand.For })
+}
+
+// again has what was to be stored at a meeting wait for another one; who is to end stores a version anyway.
+func (d *Decider) again(serial uint64) {
+	if u := d.unmet[serial]; u != nil && d.end == nil {
+		for _, s := range u.saves {
+			if !waiting(d.saves, s.Demand) {
+				d.saves = append(d.saves, s)
+			}
+		}
+	}
+	delete(d.unmet, serial)
+}
+
+// Saves are the versions that were asked for and, as far as is known, are not stored.
+func (d *Decider) Saves(now time.Time) []Demand {
+	var list []*demanded
+	for _, serial := range slices.Sorted(maps.Keys(d.unmet)) {
+		list = append(list, d.unmet[serial].saves...)
+	}
+	return at(now, append(list, d.saves...))
 }
 
 // plan notes a deadline that is known before.
@@ -166,9 +196,13 @@ func (d *Decider) Ending(now time.Time) (asked bool, left time.Duration) {
 	return true, at(now, []*demanded{d.end})[0].Left
 }
 
-// Renew begins a generation with these members: all of them are told of that before.
+// Renew begins a generation with these members: all of them are told of that before. What was not stored at
+// the meetings of the one before, as when a failure came first, is asked for in this one.
 func (d *Decider) Renew(now time.Time, members []Member) []Out {
-	d.members, d.gathering, d.last = make(map[Member]bool, len(members)), nil, nil
+	d.members, d.gathering = make(map[Member]bool, len(members)), nil
+	for _, serial := range slices.Sorted(maps.Keys(d.unmet)) {
+		d.again(serial)
+	}
 	for _, m := range members {
 		d.members[m] = true
 	}
@@ -192,17 +226,19 @@ func (d *Decider) gather(now time.Time) []Out {
 	return []Out{{Hold: &Hold{Serial: d.serial, Demands: at(now, list)}}}
 }
 
-// Passed takes an answer, or that somebody's lanes are others now.
+// Passed takes an answer, or that somebody's lanes are others now, or that what was asked for is stored.
 func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
 	g := d.gathering
 	switch {
-	case p.Serial != d.serial || !d.members[from]:
+	case !d.members[from]:
+		return nil
+	case p.Stored:
+		d.stored(p)
+		return nil
+	case p.Serial != d.serial:
 		return nil
 	case p.Changed && g == nil:
-		if d.end == nil {
-			d.saves = append(d.saves, d.last...)
-		}
-		if d.last = nil; d.end == nil && len(d.saves) == 0 { // of a generation before
+		if d.again(d.serial); d.end == nil && len(d.saves) == 0 { // of a generation before
 			return nil
 		}
 		return d.gather(now)
@@ -214,6 +250,19 @@ func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
 	}
 	delete(g.awaited, from)
 	return d.decide()
+}
+
+func (d *Decider) stored(p Passed) {
+	u := d.unmet[p.Serial]
+	if u == nil {
+		return
+	}
+	for _, at := range p.Lanes {
+		delete(u.lanes, at.Lane)
+	}
+	if len(u.lanes) == 0 {
+		delete(d.unmet, p.Serial)
+	}
 }
 
 // Gone: a member has ended, or its process has failed.
@@ -241,8 +290,12 @@ func (d *Decider) decide() []Out {
 			m.Lanes = append(m.Lanes, Position{Lane: key, Calls: at.Calls + 1})
 		}
 	}
-	if d.gathering = nil; len(m.Lanes) > 0 {
-		d.last, d.saves = d.saves, nil
+	if d.gathering = nil; len(m.Lanes) > 0 && len(d.saves) > 0 {
+		u := &unmet{saves: d.saves, lanes: make(map[string]bool)}
+		for _, at := range m.Lanes {
+			u.lanes[at.Lane] = true
+		}
+		d.unmet[d.serial], d.saves = u, nil
 	}
 	return []Out{{Meet: &m}}
 }

@@ -75,6 +75,8 @@ type Passed struct {
 	Lanes  []Position
 	// Changed: it is no answer, the lanes are others than the meeting of Serial was decided for.
 	Changed bool
+	// Stored: it is no answer, all ranks of the lanes have done what the meeting of Serial was for.
+	Stored bool
 }
 
 // Meet says which call of each lane is the one for the demands of the Hold: Calls is its number,

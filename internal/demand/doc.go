@@ -25,7 +25,9 @@
 //
 // Counts can be compared within one generation: a repair and the end of a zone begin another one,
 // with zero. The decider and all processes learn of that in the same order as of everything
-// that the root of a job decides, so that a Hold is answered in the generation that it was sent in.
+// that the root of a job decides, so that a Hold is answered in the generation that it was sent in. The decider keeps a version that was
+// asked for until one of its ranks says that it is stored (Stored), and asks for it again in the next generation:
+// its meeting may not have come before a failure did.
 //
 // # Plans
 //

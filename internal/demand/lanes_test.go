@@ -49,8 +49,60 @@ func TestOldNewsHaveNobodyWait(t *testing.T) {
 		out = d.Passed(time.Now(), 1+m, Passed{Serial: serial, Lanes: []Position{{Open: true, Calls: 7}}})
 	}
 	require.Equal(t, []Position{{Calls: 8}}, out[0].Meet.Lanes)
+	require.Empty(t, d.Passed(time.Now(), 2, Passed{Serial: serial, Lanes: []Position{{}}, Stored: true}))
 	require.Empty(t, d.Renew(time.Now(), []Member{1, 2}))
 	require.Empty(t, d.Passed(time.Now(), 1, Passed{Serial: serial, Changed: true}))
+}
+
+// Of lanes that meet by themselves each has to store its own: what one has not is asked for again, with what has
+// come since, but once, and not of a job that is to end.
+func TestWhatIsNotStoredIsAskedForAgain(t *testing.T) {
+	saves := func(now time.Time, d *Decider, stored []string) (list []Demand) {
+		d.Renew(now, []Member{1})
+		var out []Out
+		for _, source := range []string{"a", "b"} {
+			out, _ = d.Ask(now, Demand{Source: source, Left: NoLimit})
+			now = now.Add(together)
+			serial := out[0].Hold.Serial
+			d.Passed(now, 1, Passed{Serial: serial, Lanes: []Position{{Lane: "x", Open: true}, {Lane: "y", Open: true}}})
+			for _, lane := range stored {
+				d.Passed(now, 1, Passed{Serial: serial, Lanes: []Position{{Lane: lane}}, Stored: true})
+			}
+		}
+		require.Len(t, d.Saves(now), map[bool]int{true: 0, false: 2}[len(stored) == 2])
+		out, _ = d.Ask(now, Demand{Source: "c", ID: "7", Left: NoLimit})
+		if out = d.Renew(now, []Member{1}); len(out) > 0 {
+			list = out[0].Hold.Demands
+		}
+		return list
+	}
+	again := Demand{Source: "a", Left: NoLimit}
+	asked := Demand{Source: "c", ID: "7", Left: NoLimit}
+	now := time.Now()
+	require.Equal(t, []Demand{asked, again}, saves(now, NewDecider(), nil))
+	require.Equal(t, []Demand{asked, again}, saves(now, NewDecider(), []string{"y"}))
+	require.Equal(t, []Demand{asked}, saves(now, NewDecider(), []string{"y", "x"}))
+
+	d := NewDecider()
+	d.Renew(now, []Member{1})
+	out, _ := d.Ask(now, again)
+	d.Passed(now, 1, Passed{Serial: out[0].Hold.Serial, Lanes: []Position{{Open: true}}})
+	d.Ask(now, Demand{Cause: Deadline, Source: "end", Left: NoLimit})
+	out = d.Renew(now, []Member{1})
+	require.Len(t, out[0].Hold.Demands, 1, "the end stores a version")
+}
+
+// A version that a process is asked for before it is part of a job is one of the first job.
+func TestASaveBeforeAJob(t *testing.T) {
+	p := NewProcess()
+	for range 2 {
+		p.Ask(Demand{Source: "SIGUSR1", Left: NoLimit})
+	}
+	for _, want := range []int{1, 0} {
+		got := 0
+		p.Join(func(Demand) { got++ })
+		require.Equal(t, want, got)
+	}
 }
 
 // A signal that goes to all processes of a job is one request for a version; the same process may ask again.

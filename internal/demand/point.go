@@ -35,6 +35,7 @@ type Point struct {
 	open     []Demanded // of the Hold that calls wait for
 	lonely   bool       // there was no lane for what the last Hold demanded
 	plans    map[string]Demanded
+	asked    map[version]bool // versions that are not stored yet; true: somebody was told by Asked
 	watchers []chan struct{}
 	changed  chan struct{} // closed when something above has changed
 	closed   bool
@@ -57,8 +58,16 @@ func (d *Demanded) Remains(now time.Time) time.Duration {
 
 // NewPoint is the point of a process; up is called without a lock held.
 func NewPoint(up Uplink) *Point {
-	return &Point{up: up, lanes: make(map[string]*Lane), plans: make(map[string]Demanded), changed: make(chan struct{})}
+	return &Point{
+		up: up, lanes: make(map[string]*Lane), plans: make(map[string]Demanded), asked: make(map[version]bool),
+		changed: make(chan struct{}),
+	}
 }
+
+// version is one that is asked for.
+type version struct{ id, source, for_ string }
+
+func (d *Demanded) version() version { return version{d.ID, d.Source, d.For} }
 
 // Lane counts the calls of what has one order on all its ranks.
 type Lane struct {
@@ -75,8 +84,9 @@ type Lane struct {
 
 // meeting is a call at which something is demanded.
 type meeting struct {
-	call uint64
-	for_ []Demanded
+	call   uint64
+	serial uint64
+	for_   []Demanded
 }
 
 // Join opens a lane; each Join has its Leave.
@@ -150,8 +160,10 @@ type Meeting struct {
 	// For is what was demanded: a version of each, or the end.
 	For []Demanded
 	// Over: the job has ended here already, and nothing is to be done.
-	Over bool
-	call uint64
+	Over    bool
+	lane    *Lane
+	call    uint64
+	serials []uint64
 }
 
 // Ends is the demand to end, or nil.
@@ -206,10 +218,10 @@ func (l *Lane) look(ctx context.Context) (*Meeting, error) {
 	if p.met.Load() {
 		return &Meeting{For: []Demanded{*p.end.Load()}, Over: true}, nil
 	}
-	m := Meeting{call: call}
+	m := Meeting{lane: l, call: call}
 	for _, at := range l.meetings {
 		if at.call <= call {
-			m.For = append(m.For, at.for_...)
+			m.For, m.serials = append(m.For, at.for_...), append(m.serials, at.serial)
 		}
 	}
 	if len(m.For) == 0 {
@@ -225,11 +237,22 @@ func (l *Lane) Done(m *Meeting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.meetings = slices.DeleteFunc(l.meetings, func(at meeting) bool { return at.call <= m.call })
+	for _, d := range m.For {
+		delete(p.asked, d.version())
+	}
 	if m.Ends() != nil {
 		p.met.Store(true)
 		p.wake()
 	}
 	p.markAll()
+}
+
+// Stored says that the versions that a meeting is for are stored, on all ranks of the lane, or that nobody tries
+// any more: they need not be asked for again after a repair. One rank says so, before Done or any time after it.
+func (m *Meeting) Stored() {
+	for _, serial := range m.serials {
+		m.lane.point.up.Passed(Passed{Serial: serial, Lanes: []Position{{Lane: m.lane.key}}, Stored: true})
+	}
 }
 
 // End is the end that was asked for, or nil; over says that it was met here.
@@ -246,6 +269,20 @@ func (p *Point) Plan() *Demanded {
 		}
 	}
 	return first
+}
+
+// Asked are the sources of the versions that this process was told to store since it was called last, for the log.
+func (p *Point) Asked() (sources []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v, told := range p.asked {
+		if !told {
+			p.asked[v] = true
+			sources = append(sources, v.source)
+		}
+	}
+	slices.Sort(sources)
+	return slices.Compact(sources)
 }
 
 // Ask asks the job for something.
@@ -308,6 +345,8 @@ func (p *Point) note(now time.Time, demand Demand) Demanded {
 			d.Since = before.Since
 		}
 		p.end.Store(&d)
+	default:
+		p.asked[d.version()] = p.asked[d.version()]
 	}
 	return d
 }
@@ -335,7 +374,7 @@ func (p *Point) meet(m Meet) (changed bool) {
 			l = &Lane{point: p, key: at.Lane}
 			p.lanes[at.Lane] = l
 		}
-		l.meetings = append(l.meetings, meeting{call: at.Calls, for_: p.open})
+		l.meetings = append(l.meetings, meeting{call: at.Calls, serial: m.Serial, for_: p.open})
 	}
 	p.lonely, p.open = len(m.Lanes) == 0, nil
 	p.wake()

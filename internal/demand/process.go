@@ -2,6 +2,7 @@ package demand
 
 import (
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +14,7 @@ type Process struct {
 	jobs    map[int]func(Demand)
 	next    int
 	end     *demanded
+	saves   []Demand // that were asked for while it was part of no job
 	plans   map[string]*demanded
 	own     *Point
 	ownLane string
@@ -84,8 +86,10 @@ func (p *Process) Join(ask func(Demand)) (leave func()) {
 	if p.end != nil {
 		list = append(list, p.end)
 	}
+	saves := p.saves
+	p.saves = nil
 	p.mu.Unlock()
-	for _, d := range at(time.Now(), list) {
+	for _, d := range append(at(time.Now(), list), saves...) {
 		ask(d)
 	}
 	return func() {
@@ -95,7 +99,8 @@ func (p *Process) Join(ask func(Demand)) (leave func()) {
 	}
 }
 
-// Ask asks all jobs of this process. The end, and plans, also those that it joins later.
+// Ask asks all jobs of this process. The end, and plans, also those that it joins later; a version the first
+// one that it joins, if there is none.
 func (p *Process) Ask(d Demand) {
 	asked := &demanded{Demand: d}
 	if d.Left != NoLimit {
@@ -109,6 +114,9 @@ func (p *Process) Ask(d Demand) {
 		p.plans[d.Source] = asked
 	case d.Ends() && (p.end == nil || !asked.deadline.IsZero() && (p.end.deadline.IsZero() || asked.deadline.Before(p.end.deadline))):
 		p.end = asked
+	case !d.Ends() && len(p.jobs) == 0:
+		same := func(s Demand) bool { return s.Source == d.Source }
+		p.saves = append(slices.DeleteFunc(p.saves, same), d)
 	}
 	var jobs []func(Demand)
 	for _, ask := range p.jobs {

@@ -172,7 +172,7 @@ func (d *Daemon) said(now time.Time, p *local, m Message) {
 	case KindAsk:
 		d.ask(now, *m.Ask)
 	case KindPassed:
-		if m.Passed.Changed {
+		if m.Passed.Changed || m.Passed.Stored {
 			d.up(Message{Kind: KindPassed, Passed: &Passed{Procs: []Proc{id}, Passed: m.Passed.Passed}})
 			break
 		}

@@ -301,3 +301,69 @@ func TestInvalidDemands(t *testing.T) {
 		require.ErrorIs(t, m.Validate(), ErrMessage, "%+v", m.Kind)
 	}
 }
+
+// A version that was asked for before a failure, or while that is repaired, is asked for until it is stored.
+func TestASaveSurvivesRepairs(t *testing.T) {
+	save := demand.Demand{Source: "SIGUSR1 at rank 1", Left: demand.NoLimit}
+	const before, repairing = 0, 1
+	for name, c := range map[string]struct {
+		when int
+		asks func(s *script)
+	}{
+		"before the call was agreed on": {before, func(s *script) { s.ask(save) }},
+		"before the call has come":      {before, func(s *script) { s.ask(save); s.passes(0, 4, true, 0); s.passes(1, 4, true, 1) }},
+		"before the repair":             {repairing, func(s *script) { s.ask(save); s.passes(1, 4, true, 1) }},
+		"in the repair":                 {repairing, func(s *script) { s.joinRepair(1); s.ask(save); s.passes(1, 4, false, 1) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, joined := running(t, two(2)), name == "in the repair"
+			if c.when == before {
+				c.asks(s)
+			}
+			s.kill(0)
+			if c.when == repairing {
+				c.asks(s)
+			}
+			if !joined {
+				s.joinRepair(1)
+			}
+			again := func(p Proc) []Message {
+				s.sent = nil
+				s.hello(p)
+				return s.messages(KindHold)
+			}
+			require.NotEmpty(t, again(2))
+			require.Equal(t, []demand.Demand{save}, s.hold().Demands)
+			s.kill(2)
+			s.joinRepair(s.made(1).New.ID)
+			require.NotEmpty(t, again(3), "and once more")
+			require.Equal(t, []demand.Demand{save}, s.hold().Demands)
+			s.passes(s.where[3], 4, true, 3)
+			s.passes(1, 4, true, 1)
+			require.EqualValues(t, 5, s.meet())
+			s.of(3, Message{Kind: KindPassed, Passed: &Passed{Procs: []Proc{3}, Passed: demand.Passed{
+				Serial: s.hold().Serial, Lanes: []demand.Position{{}}, Stored: true}}})
+			s.kill(3)
+			s.joinRepair(s.made(1).New.ID)
+			require.Empty(t, again(4), "it is stored")
+		})
+	}
+}
+
+// joinRepair has rank 1 ask for the repair of a communicator.
+func (s *script) joinRepair(id CommID) {
+	s.join(1, Join{Op: OpRepair, Comm: id, Policy: policy(driver.NonShrinking, driver.Reuse)})
+}
+
+// So does one that no deployment has come to store; the next one looks itself for those who wait for an answer.
+func TestASaveSurvivesADeployment(t *testing.T) {
+	s := running(t, two(2))
+	s.ask(demand.Demand{Source: "SIGUSR1", Left: demand.NoLimit})
+	s.ask(demand.Demand{ID: "7", Source: "craft checkpoint", Left: demand.NoLimit})
+	cfg := two(2)
+	cfg.Past = s.r.past(defeat{})
+	s = launched(t, cfg)
+	s.hello(0)
+	s.hello(1)
+	require.Equal(t, []demand.Demand{{Source: "SIGUSR1", Left: demand.NoLimit}}, s.hold().Demands)
+}

@@ -280,6 +280,7 @@ func passedFields(c *coder, p *Passed) {
 	unsigned(c, &p.Serial)
 	list(c, &p.Lanes, positionFields)
 	c.bool(&p.Changed)
+	c.bool(&p.Stored)
 }
 
 func meetFields(c *coder, m *demand.Meet) {

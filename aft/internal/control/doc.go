@@ -69,7 +69,8 @@
 // calls have passed; a daemon gathers what those of its node say into one Passed, as it does with Joins, and waits for nobody who
 // has ended. When all nodes have answered, a Meet names the call. A generation begins behind each Made of a first world, a
 // repair, a spawn and the end of a zone: there the root begins anew, and each process when it takes that Made, so that
-// both count in the same one. Newcomers are told of plans and of the end.
+// both count in the same one. Newcomers are told of plans and of the end. A version that was asked for is asked for again in
+// each generation, and deployment, until a rank says that it is stored: a failure, or a repair under way, takes no demand with it.
 //
 // A signal for the launcher, or for a daemon, is a demand if all processes that have joined there take it (Hello.Takes).
 // Where none has joined yet, what the last ones have said counts, those of another deployment included. All other signals are forwarded.

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message, which begins with it.
-const Version = 15
+const Version = 16
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10

@@ -24,6 +24,7 @@ type Past struct {
 	deaths   []string
 	gone     map[Node]bool        // nodes that are not used any more
 	takes    map[int]demand.Takes // what the program does with signals
+	saves    []demand.Demand      // versions that were asked for and are not stored
 }
 
 // defeat is why a job has ended that may be deployed again.
@@ -152,6 +153,7 @@ func (r *Root) past(f defeat) *Past {
 	next := &Past{
 		Restart: before.Restart + 1, epoch: r.rendezvous.epoch + 1, ledger: r.deploy.ledger.handedOn(), furthest: r.deploy.ledger.best,
 		FellBack: before.FellBack, stuck: before.stuck, deaths: append(slices.Clone(before.deaths), f.what), gone: maps.Clone(before.gone), takes: r.demands.takes,
+		saves: r.demands.decider.Saves(time.Time{}),
 	}
 	if next.furthest != before.furthest {
 		next.stuck = 0
@@ -221,6 +223,11 @@ func (r *Root) goOn(p Past) {
 	for _, n := range r.members.nodes {
 		if n.lost = p.gone[n.id]; n.lost {
 			n.why = "it was lost before"
+		}
+	}
+	for _, d := range p.saves {
+		if d.ID == "" { // whoever waits for an answer is found by the next deployment
+			r.demands.decider.Ask(time.Time{}, d)
 		}
 	}
 }

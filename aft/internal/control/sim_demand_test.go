@@ -101,6 +101,9 @@ func (r *simRank) stored(m Made) {
 		return
 	}
 	r.lane.Done(at)
+	if r.world.Procs[0] == r.proc {
+		at.Stored()
+	}
 	if at.Ends() == nil {
 		r.later()
 		return
