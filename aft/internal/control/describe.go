@@ -120,6 +120,7 @@ func madeFields(c *coder, m *Made) {
 	c.bool(&m.Revoked)
 	numbers(c, &m.Returned, unsigned)
 	text(c, &m.Err)
+	unsigned(c, &m.Ends)
 	pointer(c, &m.New, groupFields)
 	pointer(c, &m.Change, changeFields)
 	pointer(c, &m.Outcome, outcomeFields)

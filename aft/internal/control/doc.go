@@ -182,5 +182,5 @@
 // numbers and take no part; spare ones take their places, and those that cannot be started are left out. Failures
 // without progress count by deployments, whoever has failed: RootConfig.Repeats in a row are the
 // end. It is not deployed again once it was asked to end, nor if its processes have ended as they wanted to, with one of the
-// codes that say so (75, 76, 130, RootConfig.EndCodes).
+// codes that say so (75, 76, 130, RootConfig.RequeueCode).
 package control

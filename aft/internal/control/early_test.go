@@ -87,7 +87,7 @@ func TestEndOnPurpose(t *testing.T) {
 		{[]int{3, 3}, "rank 0 (process 0 on node n0): exit status 3\nrank 1 (process 1 on node n0): exit status 3"},
 		{[]int{0, 0}, ""},
 	} {
-		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), EndCodes: []int{99}})
+		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), RequeueCode: 99})
 		s.do(s.r.Ask(s.now, demand.Demand{Cause: demand.Deadline, Source: "x", Left: demand.NoLimit}))
 		for p, code := range c.codes {
 			s.exit(Proc(p), code)
@@ -117,6 +117,6 @@ func TestNoticesGoWithTheirNode(t *testing.T) {
 		}
 	}
 	require.Equal(t, []demand.Demand{*plan("notice of n1", demand.NoLimit)}, told)
-	asked, _ := s.r.demands.decider.Ending(s.now)
-	require.False(t, asked)
+	cause, _ := s.r.demands.decider.Ending(s.now)
+	require.Equal(t, demand.None, cause)
 }

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the protocol; root, daemons and ranks must have the
 // same. It grows with every change of a message, which begins with it.
-const Version = 15
+const Version = 16
 
 // LongestError is how much of a body's error the others are told, in bytes.
 const LongestError = 16 << 10
@@ -220,6 +220,7 @@ type Made struct {
 	Revoked  bool           // it failed because not all will take part any more
 	Returned []Proc         // with Revoked: only because their bodies have returned
 	Err      string         // another reason why it failed, at all
+	Ends     demand.Cause   // with Err: there is none but that the job ends, for this cause
 	New      *Group         // the communicator made
 	Change   *driver.Change // repair
 	Outcome  *driver.Outcome

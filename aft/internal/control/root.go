@@ -32,8 +32,8 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
-	r := &Root{cfg: cfg, out: &outbox{endCodes: cfg.EndCodes}, stops: &stopRequests{forwarded: make(map[int]forwarding)}}
+	cfg.Repeats, cfg.RequeueCode = cmp.Or(cfg.Repeats, DefaultRepeats), cmp.Or(cfg.RequeueCode, requeueCode)
+	r := &Root{cfg: cfg, out: &outbox{requeue: cfg.RequeueCode}, stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
 	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, cfg: cfg, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
 	r.demands = &demands{out: r.out, members: r.members, stops: r.stops, decider: demand.NewDecider(), grace: cfg.Grace}

@@ -22,7 +22,7 @@ var ForRanks = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, sysc
 // Gone is what a guard says on its standard output, which is that of its daemon, when that has not ended well and nothing
 // of it is left: a message of package control, which imports much. So the root knows it where an agent goes on, and
 // need not wait for the lease. Behind a message that is cut off it is understood by nobody.
-const Gone = "\x00\x00\x00\x04\x0f\x0f\x00\n" // version 15, kind 15, to nobody
+const Gone = "\x00\x00\x00\x04\x10\x0f\x00\n" // version 16, kind 15, to nobody
 
 // FenceSignal tells a guard to end its node at once. Nobody else sends it: what Slurm
 // sends to all processes of a step (--signal=USR1@60) is for the ranks.
