@@ -39,6 +39,12 @@ func startEnding(t *testing.T, flags ...string) *endingJob {
 }
 
 func launchEnding(t *testing.T, flags ...string) *endingJob {
+	j := prepareEnding(t, flags...)
+	require.NoError(t, j.cmd.Start())
+	return j
+}
+
+func prepareEnding(t *testing.T, flags ...string) *endingJob {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	j := &endingJob{t: t, mark: testprocess.Mark(t)}
@@ -50,8 +56,11 @@ func launchEnding(t *testing.T, flags ...string) *endingJob {
 	require.NoError(t, err)
 	j.cmd.Stderr = &j.errs
 	j.lines = bufio.NewScanner(out)
-	require.NoError(t, j.cmd.Start())
-	late := time.AfterFunc(3*time.Minute, func() { _ = j.cmd.Process.Kill() })
+	late := time.AfterFunc(3*time.Minute, func() {
+		if j.cmd.Process != nil {
+			_ = j.cmd.Process.Kill()
+		}
+	})
 	t.Cleanup(func() { late.Stop() })
 	return j
 }
@@ -256,6 +265,32 @@ func TestEndBeforeTheRanksListen(t *testing.T) {
 		j.signal(syscall.SIGTERM, j.launcher())
 		require.Equal(t, 75, j.ends(), "%s", &j.errs)
 	}
+}
+
+// TestEndAtTheStart: at whatever moment a request comes, the job can go on later. Only what has not begun at all dies of the signal.
+func TestEndAtTheStart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(endingVariable, "1000000")
+	t.Setenv("CRAFT_CP_PATH", t.TempDir())
+	taken := 0
+	for i := range 26 {
+		j := prepareEnding(t)
+		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		require.NoError(t, j.cmd.Start())
+		time.Sleep(time.Duration(i) * 4 * time.Millisecond) // any moment will do
+		who := j.launcher()
+		if i%2 == 1 {
+			who = -who // and what it has started so far
+		}
+		j.signal(syscall.SIGTERM, who)
+		if code := j.ends(); code != -1 {
+			require.Equal(t, 75, code, "%d: %s", i, &j.errs)
+			taken++
+		} else {
+			require.Equal(t, syscall.SIGTERM, j.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+		}
+	}
+	require.Positive(t, taken)
 }
 
 // TestEndBetweenDeployments: nothing runs, and there is nothing to save.

@@ -52,7 +52,7 @@ func (m *membership) endsForLosses(code int, lost []*process) bool {
 	if len(lost) == 0 || code != m.stops.ending.cause.ExitCode(m.out.requeue) {
 		return false
 	}
-	m.out.stop(End{Code: code, Report: fmt.Sprintf("the job was asked to end (%s), and has lost %s: a restart goes on from the newest version that is stored",
+	m.out.stop(End{Code: code, Report: fmt.Sprintf("the job was asked to end (%s), and has lost %s; a restart goes on from the newest version that is stored",
 		m.stops.ending.source, strings.Join(obituaries(lost), "; "))})
 	return true
 }

@@ -51,6 +51,18 @@ func TestSignalBeforeTheFirstJoins(t *testing.T) {
 	require.Equal(t, 143, s.end.Code)
 }
 
+// Signals of the user's that come before anybody takes them would end the ranks, too.
+func TestUserSignalsBeforeTheFirstJoins(t *testing.T) {
+	s := launched(t, two(2))
+	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+	require.Empty(t, s.forwarded())
+	for p := range Proc(2) {
+		s.of(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version, Takes: takesTerm}})
+	}
+	require.Empty(t, s.forwarded())
+	require.False(t, s.hold().Demands[0].Ends())
+}
+
 // A batch system that signals all processes is not taken for somebody who kills ranks, though the launcher waits.
 func TestEarlySignalExcusesThoseWhoDieOfIt(t *testing.T) {
 	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})

@@ -14,7 +14,7 @@ type endRequest struct {
 	at       time.Time // when; zero: nothing has
 	source   string
 	cause    demand.Cause // why, as of now: it may have become a halt
-	deadline time.Time // zero: there is none
+	deadline time.Time    // zero: there is none
 	// met: the processes know the call of the present generation at which they end.
 	met bool
 }

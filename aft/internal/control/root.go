@@ -198,6 +198,7 @@ func (r *Root) Forward(now time.Time, number int) []Action {
 
 func (r *Root) signal(now time.Time, number int, where string) {
 	switch {
+	case r.endUnstarted(number):
 	case r.demands.keepEarly(now, number, where):
 	case !r.demands.signal(now, number, where):
 		r.forward(now, number)
@@ -206,7 +207,7 @@ func (r *Root) signal(now time.Time, number int, where string) {
 
 func (r *Root) forward(now time.Time, number int) {
 	if Stops(number) && !r.members.anybody() { // nobody is there to hear it
-		when := "before the ranks were started"
+		when := unstarted
 		if r.deploy.launched {
 			when = "while the ranks wait to be started again\n" + strings.Join(r.members.losses(), "\n")
 		}
