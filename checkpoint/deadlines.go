@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/demand"
@@ -21,6 +22,7 @@ type deadlines struct {
 	users   int
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	log     *slog.Logger
 	before  string // source of the plan that was told
 }
 
@@ -53,7 +55,7 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 	defer d.mu.Unlock()
 	if d.users++; d.users == 1 {
 		config := d.config
-		config.Log = log
+		config.Log, d.log = log, log
 		watcher := deadline.NewWatcher(config, d.found, deadline.Job, deadline.Node)
 		ctx, cancel := context.WithCancel(context.Background())
 		d.cancel = cancel
@@ -73,6 +75,7 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 
 // found is the earliest deadline now; it is called by the watcher, once at a time.
 func (d *deadlines) found(at deadline.Deadline) {
+	d.tell(at)
 	if d.before != "" && d.before != at.Source {
 		demand.This.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: d.before, Left: demand.NoLimit})
 	}
@@ -80,6 +83,18 @@ func (d *deadlines) found(at deadline.Deadline) {
 		return
 	}
 	demand.This.Ask(demandOf(at))
+}
+
+// tell has people know of a deadline as soon as the program does.
+func (d *deadlines) tell(at deadline.Deadline) {
+	switch left := at.Left.Round(time.Second).String(); {
+	case at.None():
+		d.log.Info("there is no deadline any more")
+	case at.Notice:
+		d.log.Warn("this machine is to go away: the program saves and ends before", "source", at.Source, "left", left)
+	default:
+		d.log.Info("there is a deadline: the program saves and ends before", "source", at.Source, "left", left)
+	}
 }
 
 // demandOf is what a deadline asks for: the end in time or, where nobody says when it will be, at once.

@@ -343,6 +343,11 @@ func TestDeadlines(t *testing.T) {
 			if name == "notice" { // what says no time asks at once
 				require.Contains(t, j.errs.String(), " left=25s\n")
 			}
+			if c.notice != "" { // and told without -v, too
+				require.Regexp(t, "craft: a node is to go away: the job saves and ends before node=[01] source="+c.variable+"=.* left=[0-9]+s\n", j.errs.String())
+			} else {
+				require.Contains(t, j.errs.String(), "the job has a deadline source="+c.variable+" left=", "%s", &j.errs)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +120,8 @@ func TestNoticesGoWithTheirNode(t *testing.T) {
 	}
 	s.handle(1, Message{Kind: KindNotice, Ask: plan("notice of n1", time.Hour)})
 	s.handle(1, Message{Kind: KindAsk, Ask: plan("program", 3*time.Hour)})
+	s.handle(1, Message{Kind: KindNotice, Ask: plan("notice of n1", time.Hour)})
+	require.Equal(t, 1, strings.Count(strings.Join(s.notes, "\n"), "a node is to go away: the job saves and ends before"))
 	s.handle(0, Message{Kind: KindNotice, Ask: plan("notice of n0", 2*time.Hour)})
 	s.sent = nil
 	s.do(s.r.Lost(s.now, 1, "gone", true))
