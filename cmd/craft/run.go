@@ -232,10 +232,12 @@ func (f *runFlags) allSlots() int {
 func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) error {
 	cfg.Logger = newJobLogger(p.screen.stderr, verbose)
 	cfg.Stdout, cfg.Stderr = p.screen.stdout, p.screen.stderr
-	// The context ends with an interrupt, which the ranks are to get instead.
-	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
+	ctx = context.WithoutCancel(ctx) // it ends with an interrupt, which the ranks are to get instead
+	began := time.Now()
+	code, err := launch.Run(ctx, cfg)
 	if cfg.Rehearsal != nil && !errors.Is(err, launch.ErrConfig) {
-		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code)) }()
+		stored := storedText(p.storedBy(ctx, began))
+		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code, stored)) }()
 	}
 	switch {
 	case errors.Is(err, launch.ErrConfig):

@@ -392,15 +392,21 @@ func TestRehearsal(t *testing.T) {
 	require.Equal(t, 75, j.ends(), "%s", &j.errs)
 	require.Contains(t, j.errs.String(), "rehearsal: the job was asked to end after 1s, with 2m0s for it")
 	require.Contains(t, j.errs.String(), "with exit code 75: started again it goes on")
+	versions := decode[listing](t, exitFine, "ls").Checkpoints[0].Versions
+	newest := versions[len(versions)-1]
+	text := fmt.Sprintf("version %d of iteration %d of checkpoint ending (home)", newest.Version, *newest.Iteration)
+	require.Contains(t, j.errs.String(), text+" is stored\n")
 
 	t.Setenv("TEST_ENDING_GATE", "never")
 	j = launchEnding(t, "--end-after", "1s", "--grace", "1s")
 	require.Equal(t, 137, j.ends(), "%s", &j.errs)
 	require.Contains(t, j.errs.String(), "ranks 0, 1, 2, 3 had not ended then, and were killed")
+	require.Contains(t, j.errs.String(), "nothing new is stored, the newest is "+text+"\n")
 
 	r := craftProcess(t, "run", "-n", "1", "--end-after", "1s", "--grace", "2m", "sleep", "1000")
 	require.Equal(t, 143, r.code)
 	require.Contains(t, r.stderr, "with exit code 143: it does not take SIGTERM for a request")
+	require.Contains(t, r.stderr, "what it has stored is not known: there is no record of it in . (CRAFT_CP_PATH)")
 	require.Contains(t, r.stderr, "checkpoint.OnSignal")
 
 	r = craftProcess(t, "run", "-n", "1", "--end-after", "1h", "true")
