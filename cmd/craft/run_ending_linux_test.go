@@ -25,7 +25,7 @@ type endingJob struct {
 	mark  testprocess.Marked
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
-	errs  strings.Builder
+	errs  saying
 	first int   // iteration that it has begun with
 	ranks []int // processes
 }

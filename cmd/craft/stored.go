@@ -21,7 +21,7 @@ type storedVersion struct {
 
 // storedBy looks for what a job that has begun then leaves, where programs write without being told otherwise: in the
 // checkpoints of which it has left a record. What cannot be read is left out: the job has ended, whatever is known of it.
-func (p *program) storedBy(ctx context.Context, began time.Time) (list []storedVersion) {
+func storedBy(ctx context.Context, p *program, began time.Time) (list []storedVersion) {
 	where, err := find(ctx, p.fs, defaultBase())
 	if err != nil || where.loose {
 		return nil
@@ -32,13 +32,13 @@ func (p *program) storedBy(ctx context.Context, began time.Time) (list []storedV
 		if len(runs) == 0 {
 			continue
 		}
-		list = append(list, p.newestOf(ctx, where, c, runs))
+		list = append(list, newestOf(ctx, p, where, c, runs))
 	}
 	return list
 }
 
 // newestOf is the newest version that a start goes on from, as craft ls has it.
-func (p *program) newestOf(ctx context.Context, where *location, c *offline.Checkpoint, runs []storage.Record) storedVersion {
+func newestOf(ctx context.Context, p *program, where *location, c *offline.Checkpoint, runs []storage.Record) storedVersion {
 	newest := storedVersion{checkpoint: c.Name}
 	listed, _, err := p.list(ctx, where, c)
 	if err != nil {

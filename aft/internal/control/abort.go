@@ -79,10 +79,11 @@ func (r *recovery) mayBeAnswers(now time.Time) bool {
 // endAborted ends the job because of those who have failed.
 func (r *recovery) endAborted() {
 	lost := r.members.failures()
-	if r.members.endAsked(lost) {
+	code := jobCode{r.members}
+	if code.endAsked(lost) {
 		return
 	}
-	code, _ := r.members.codeOf(lost)
+	own, _ := code.of(lost)
 	how := strings.Join(obituaries(lost), "\n")
-	r.out.abort(cmp.Or(code, 1), fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
+	r.out.abort(cmp.Or(own, 1), fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
 }

@@ -22,9 +22,13 @@ func (p *process) takenAway() bool {
 	return true
 }
 
-// codeOf is the exit code of a job with these ranks: see How processes end in the package's documentation. lost are those
+// jobCode decides with which exit code a job ends.
+type jobCode struct{ members *membership }
+
+// of is the exit code of a job with these ranks: see How processes end in the package's documentation. lost are those
 // that the end of the job excuses.
-func (m *membership) codeOf(ranks []*process) (code int, lost []*process) {
+func (c jobCode) of(ranks []*process) (code int, lost []*process) {
+	m := c.members
 	var codes []int
 	for _, p := range ranks {
 		own := p.counts()
@@ -39,16 +43,17 @@ func (m *membership) codeOf(ranks []*process) (code int, lost []*process) {
 
 // endAsked ends a job that was asked to end because some of its processes are lost, and reports whether it does: if
 // nothing else has happened.
-func (m *membership) endAsked(ranks []*process) bool {
-	if !m.stops.ending.asked() {
+func (c jobCode) endAsked(ranks []*process) bool {
+	if !c.members.stops.ending.asked() {
 		return false
 	}
-	code, lost := m.codeOf(ranks)
-	return m.endsForLosses(code, lost)
+	code, lost := c.of(ranks)
+	return c.endFor(code, lost)
 }
 
-// endsForLosses is endAsked for a job of this code.
-func (m *membership) endsForLosses(code int, lost []*process) bool {
+// endFor is endAsked for a job of this code.
+func (c jobCode) endFor(code int, lost []*process) bool {
+	m := c.members
 	if len(lost) == 0 || code != m.stops.ending.cause.ExitCode(m.out.requeue) {
 		return false
 	}

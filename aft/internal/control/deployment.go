@@ -43,7 +43,7 @@ func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolic
 		return q
 	}
 	n := d.place(p, policy)
-	if n == nil && d.members.endAsked([]*process{p}) {
+	if n == nil && (jobCode{d.members}).endAsked([]*process{p}) {
 		return nil
 	}
 	if n == nil {

@@ -108,7 +108,7 @@ func peers(list []*process) []Peer {
 // endNormally ends a job whose processes have all ended.
 func (m *membership) endNormally() {
 	m.out.defeat = m.out.defeatOf(m.failures())
-	if code, lost := m.codeOf(m.latest); !m.endsForLosses(code, lost) {
+	if code, lost := (jobCode{m}).of(m.latest); !(jobCode{m}).endFor(code, lost) {
 		m.out.stop(End{Code: code, Report: cmp.Or(m.out.purpose(m.latest), strings.Join(m.losses(), "\n"))})
 	}
 }

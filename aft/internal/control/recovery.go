@@ -91,7 +91,7 @@ func (r *recovery) mayGoOn(now time.Time, world *group) (again bool) {
 }
 
 func (r *recovery) endWithoutRanks() {
-	if r.members.endAsked(r.members.failures()) {
+	if (jobCode{r.members}).endAsked(r.members.failures()) {
 		return
 	}
 	r.out.giveUp(1, fmt.Sprintf("no rank is left to go on with (recovery policy %s)\n%s", r.policy.Recovery, strings.Join(r.members.losses(), "\n")),
