@@ -97,7 +97,9 @@ func ExitCode(err error) int {
 		return ExitFailed // it would begin anew each time
 	case d != nil:
 		return cmp.Or(d.cause, demand.Deadline).ExitCode(requeueCode())
-	case errors.As(err, &late):
+	case errors.As(err, &late) && late.Cause == demand.Deadline && ofStarts.endless():
+		return ExitFailed
+	case late != nil:
 		return late.Cause.ExitCode(requeueCode())
 	}
 	return ExitFailed

@@ -27,7 +27,8 @@ type endingJob struct {
 	lines *bufio.Scanner
 	errs  saying
 	first int   // iteration that it has begun with
-	ranks []int // processes
+	ranks []int // processes, as they have begun
+	last  int   // process of rank 3
 }
 
 // startEnding starts it, and returns when all ranks compute.
@@ -69,9 +70,12 @@ func prepareEnding(t *testing.T, flags ...string) *endingJob {
 func (j *endingJob) begin(ranks int) {
 	j.ranks = nil
 	for len(j.ranks) < ranks && j.lines.Scan() {
-		var pid int
-		if n, _ := fmt.Sscanf(j.lines.Text(), "begins %d %d", &pid, &j.first); n == 2 {
+		var pid, rank int
+		if n, _ := fmt.Sscanf(j.lines.Text(), "begins %d %d %d", &pid, &j.first, &rank); n == 3 {
 			j.ranks = append(j.ranks, pid)
+			if rank == 3 {
+				j.last = pid
+			}
 		}
 	}
 	if len(j.ranks) < ranks {

@@ -43,3 +43,16 @@ func TestKilledTooLate(t *testing.T) {
 		require.Contains(t, j.errs.String(), "; a restart goes on from the newest version that is stored\n")
 	}
 }
+
+// TestLostAgainAndAgain: starts that have come to nothing because a process was lost at the end are counted as others.
+func TestLostAgainAndAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TEST_ENDING_GATE", "never")
+	for _, code := range []int{75, 75, 1} {
+		j := startEnding(t, "-v", "--grace", "1s")
+		j.signal(syscall.SIGTERM, j.launcher())
+		require.Eventually(t, func() bool { return strings.Contains(j.errs.String(), "the job is asked to end") }, time.Minute, time.Millisecond)
+		j.signal(syscall.SIGKILL, j.last) // rank 0 lives, and leaves its record
+		require.Equal(t, code, j.ends(), "%s", &j.errs)
+	}
+}
