@@ -22,7 +22,6 @@ type deadlines struct {
 	users   int
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	log     *slog.Logger
 	before  string // source of the plan that was told
 }
 
@@ -55,8 +54,12 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 	defer d.mu.Unlock()
 	if d.users++; d.users == 1 {
 		config := d.config
-		config.Log, d.log = log, log
-		watcher := deadline.NewWatcher(config, d.found, deadline.Job, deadline.Node)
+		config.Log = log
+		found := func(at deadline.Deadline) {
+			tellDeadline(log, at)
+			d.found(at)
+		}
+		watcher := deadline.NewWatcher(config, found, deadline.Job, deadline.Node)
 		ctx, cancel := context.WithCancel(context.Background())
 		d.cancel = cancel
 		if !watcher.Idle() {
@@ -75,7 +78,6 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 
 // found is the earliest deadline now; it is called by the watcher, once at a time.
 func (d *deadlines) found(at deadline.Deadline) {
-	d.tell(at)
 	if d.before != "" && d.before != at.Source {
 		demand.This.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: d.before, Left: demand.NoLimit})
 	}
@@ -85,15 +87,15 @@ func (d *deadlines) found(at deadline.Deadline) {
 	demand.This.Ask(demandOf(at))
 }
 
-// tell has people know of a deadline as soon as the program does.
-func (d *deadlines) tell(at deadline.Deadline) {
+// tellDeadline has people know of a deadline as soon as the program does.
+func tellDeadline(log *slog.Logger, at deadline.Deadline) {
 	switch left := at.Left.Round(time.Second).String(); {
 	case at.None():
-		d.log.Info("there is no deadline any more")
+		log.Info("there is no deadline any more")
 	case at.Notice:
-		d.log.Warn("this machine is to go away: the program saves and ends before", "source", at.Source, "left", left)
+		log.Warn("this machine is to go away: the program saves and ends before", "source", at.Source, "left", left)
 	default:
-		d.log.Info("there is a deadline: the program saves and ends before", "source", at.Source, "left", left)
+		log.Info("there is a deadline: the program saves and ends before", "source", at.Source, "left", left)
 	}
 }
 

@@ -334,9 +334,8 @@ func TestDeadlinesAreLogged(t *testing.T) {
 		`level=INFO msg="there is no deadline any more"`:                                                              {},
 	} {
 		var log strings.Builder
-		d := &deadlines{log: slog.New(slog.NewTextHandler(&log, nil))}
 		at.Left -= time.Millisecond
-		d.tell(at)
+		tellDeadline(slog.New(slog.NewTextHandler(&log, nil)), at)
 		require.Contains(t, log.String(), text)
 	}
 }

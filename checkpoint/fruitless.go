@@ -47,8 +47,8 @@ func (y *yield) endless() bool { return !y.stored.Load() && y.fruitless.Load()+1
 
 // asked is why the run was asked to end; None: it was not.
 func (u *upkeep) asked() demand.Cause {
-	if point := meetingPoint(u.core); u.line.end == demand.None && !u.line.finished && point != nil {
-		if end, _ := point.End(); end != nil {
+	if u.line.end == demand.None && !u.line.finished && u.line.demands != nil {
+		if end, _ := u.line.demands.End(); end != nil {
 			return end.Cause
 		}
 	}

@@ -41,6 +41,7 @@ func (m *meetings) join() {
 		key = hex.EncodeToString(m.line.outermost().attempt.id[:])
 	}
 	point, lane, counted := laneOf(m.core, key)
+	m.line.demands = point
 	if m.point = point; counted {
 		m.lane = point.Join(lane)
 	}
