@@ -46,17 +46,17 @@ func (y *yield) begun(fruitless int) { y.fruitless.Store(max(int64(fruitless), y
 func (y *yield) endless() bool { return !y.stored.Load() && y.fruitless.Load()+1 >= tooManyStarts }
 
 // asked is why the run was asked to end; None: it was not.
-func (u *upkeep) asked() demand.Cause {
-	if u.line.end == demand.None && !u.line.finished && u.line.demands != nil {
-		if end, _ := u.line.demands.End(); end != nil {
+func (l *lineage) asked() demand.Cause {
+	if l.end == demand.None && !l.finished && l.demands != nil {
+		if end, _ := l.demands.End(); end != nil {
 			return end.Cause
 		}
 	}
-	return u.line.end
+	return l.end
 }
 
 // recordAsked leaves that a run was asked to end which has stored nothing so far: it may not survive what comes now.
-func (u *upkeep) recordAsked(ctx context.Context) {
+func recordAsked(ctx context.Context, u *upkeep) {
 	if u.line.attempt.written > 0 {
 		return
 	}

@@ -113,7 +113,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		return m.saveOnly(ctx, at, write)
 	}
 	number := m.line.attempt.last
-	m.up.recordAsked(ctx)
+	recordAsked(ctx, m.up)
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come here again when that is repaired
