@@ -200,6 +200,8 @@ type identity struct {
 	Lineage container.LineageID
 	Anew    container.LineageID // as of attempt
 	Before  int64               // the last iteration that was done before
+	// Fruitless is how many starts before this one were asked to end and have stored nothing new.
+	Fruitless int
 }
 
 func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *container.Header) error {
@@ -215,6 +217,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		}
 		st.line.attempt.anewStored = found.told.AnewStored(draw.Anew)
 		st.line.attempt.before = found.told.Runs
+		draw.Fruitless = st.countFruitless(found.told.Runs)
 		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
 		if st.light {
 			err = carriedStart{st}.prepare(ctx, found)
@@ -227,6 +230,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		return err
 	}
 	st.line.attempt.anew = draw.Anew
+	ofStarts.begun(draw.Fruitless)
 	returning{st, found}.follow(restored)
 	switch {
 	case restored != nil:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/craft-go/craft/internal/deadline"
 	"github.com/craft-go/craft/internal/demand"
@@ -26,7 +27,8 @@ type deadlines struct {
 	users   int
 	stop    func()
 	running sync.WaitGroup
-	before  string // source of the plan that was told
+	log     *slog.Logger // of who watches
+	before  string       // source of the plan that was told
 }
 
 var ofProcess = deadlines{ask: demand.This.Ask}
@@ -81,7 +83,10 @@ func (d *deadlines) use(log *slog.Logger) (release func()) {
 func (d *deadlines) watch(log *slog.Logger) {
 	if d.watcher == nil {
 		d.found(deadline.Deadline{}) // what the one before has told
-		d.watcher = deadline.NewWatcher(d.config, d.found, deadline.Job, deadline.Node)
+		d.watcher = deadline.NewWatcher(d.config, func(at deadline.Deadline) {
+			tellDeadline(d.log, at)
+			d.found(at)
+		}, deadline.Job, deadline.Node)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	running := d.watcher
@@ -89,7 +94,9 @@ func (d *deadlines) watch(log *slog.Logger) {
 		cancel()
 		d.running.Wait()
 		running.LogTo(nil) // a log may be as large as what it is of
+		d.log = nil
 	}
+	d.log = log
 	if running.LogTo(log); !running.Idle() {
 		d.running.Go(func() { running.Run(ctx) })
 	}
@@ -104,6 +111,18 @@ func (d *deadlines) found(at deadline.Deadline) {
 		return
 	}
 	d.ask(demandOf(at))
+}
+
+// tellDeadline has people know of a deadline as soon as the program does.
+func tellDeadline(log *slog.Logger, at deadline.Deadline) {
+	switch left := at.Left.Round(time.Second).String(); {
+	case at.None():
+		log.Info("there is no deadline any more")
+	case at.Notice:
+		log.Warn("this machine is to go away: the program saves and ends before", "source", at.Source, "left", left)
+	default:
+		log.Info("there is a deadline: the program saves and ends before", "source", at.Source, "left", left)
+	}
 }
 
 // demandOf is what a deadline asks for: the end in time or, where nobody says when it will be, at once.

@@ -78,28 +78,37 @@ func (e *DeadlineError) Everywhere() bool { return true }
 const (
 	ExitDone      = 0
 	ExitFailed    = 1
-	ExitRequeue   = 75  // EX_TEMPFAIL: start it again, it goes on (CRAFT_REQUEUE_CODE)
-	ExitHalted    = 76  // ended by craft halt: do not start it again by itself
-	ExitInterrupt = 130 // Ctrl-C; what it has is saved
+	ExitRequeue   = demand.ExitRequeue   // 75 (EX_TEMPFAIL): start it again, it goes on (CRAFT_REQUEUE_CODE)
+	ExitHalted    = demand.ExitHalted    // 76, ended by craft halt: do not start it again by itself
+	ExitInterrupt = demand.ExitInterrupt // 130, Ctrl-C; what it has is saved
 )
 
 // ExitCode is the exit code for what a program has returned: ExitDone without an error, ExitRequeue (or
-// CRAFT_REQUEUE_CODE), ExitHalted or ExitInterrupt for ErrDeadline, and ExitFailed for everything else,
+// CRAFT_REQUEUE_CODE), ExitHalted or ExitInterrupt for ErrDeadline, and where aft.Run says that a process was lost for whose
+// repair the end leaves no time, and ExitFailed for everything else,
 // also where starts in a row have got nowhere, where a guard has refused the last version, and where checkpoints are switched off.
 func ExitCode(err error) int {
 	var d *DeadlineError
+	var late *demand.EndError // of a recovery
 	switch {
 	case err == nil:
 		return ExitDone
-	case !errors.As(err, &d) || d.Starts > 0 || errors.Is(err, ErrGuard):
+	case errors.As(err, &d) && (d.Starts > 0 || errors.Is(err, ErrGuard)):
 		return ExitFailed
-	case d.cause == demand.Halt:
-		return ExitHalted
-	case d.cause == demand.Interrupt:
-		return ExitInterrupt
-	case errors.Is(d.Err, errOff):
+	case d != nil && cmp.Or(d.cause, demand.Deadline) == demand.Deadline && errors.Is(d.Err, errOff):
 		return ExitFailed // it would begin anew each time
+	case d != nil:
+		return cmp.Or(d.cause, demand.Deadline).ExitCode(requeueCode())
+	case errors.As(err, &late) && late.Cause == demand.Deadline && ofStarts.endless():
+		return ExitFailed
+	case late != nil:
+		return late.Cause.ExitCode(requeueCode())
 	}
+	return ExitFailed
+}
+
+// requeueCode is ExitRequeue, or what the site wants in its place.
+func requeueCode() int {
 	var c endConfig
 	if cmp.Or(env.Load(&c), c.validate()) != nil { // New has said it
 		return ExitRequeue
@@ -142,7 +151,7 @@ func (c endConfig) validate() error {
 	_, signals := parseSignals(c.Signals)
 	code := c.RequeueCode
 	return cmp.Or(
-		allowIf(code >= 2 && code <= 255 && code != ExitHalted && code != ExitInterrupt, "CRAFT_REQUEUE_CODE", code),
+		allowIf(demand.MayRequeue(code), "CRAFT_REQUEUE_CODE", code),
 		signals, allowIf(c.Grace > 0, "CRAFT_GRACE", c.Grace),
 	)
 }

@@ -326,6 +326,20 @@ func TestNoticeWithoutATime(t *testing.T) {
 	require.Equal(t, at.Left, demandOf(at).Left)
 }
 
+// Whoever reads the log knows of a deadline when the program does: who says so, and how much is left.
+func TestDeadlinesAreLogged(t *testing.T) {
+	for text, at := range map[string]deadline.Deadline{
+		`level=INFO msg="there is a deadline: the program saves and ends before" source=Slurm left=1h0m0s`:            {Left: time.Hour, Source: "Slurm"},
+		`level=WARN msg="this machine is to go away: the program saves and ends before" source=CRAFT_NOTICE left=25s`: {Left: 25 * time.Second, Source: "CRAFT_NOTICE", Notice: true},
+		`level=INFO msg="there is no deadline any more"`:                                                              {},
+	} {
+		var log strings.Builder
+		at.Left -= time.Millisecond
+		tellDeadline(slog.New(slog.NewTextHandler(&log, nil)), at)
+		require.Contains(t, log.String(), text)
+	}
+}
+
 // Nobody is told that signals are taken longer than they are.
 func TestSignalsUntilTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -47,6 +47,7 @@ type lineage struct {
 	good     atomic.Pointer[good] // the newest version that is complete
 	finished bool                 // the last version is of a run that was finished
 	end      demand.Cause         // that the run was ended by
+	demands  *demand.Point        // where the job is asked for that; nil: not known yet
 	branch   branching            // of the outermost one, after a way back
 }
 

@@ -41,6 +41,7 @@ func (m *meetings) join() {
 		key = hex.EncodeToString(m.line.outermost().attempt.id[:])
 	}
 	point, lane, counted := laneOf(m.core, key)
+	m.line.demands = point
 	if m.point = point; counted {
 		m.lane = point.Join(lane)
 	}
@@ -112,6 +113,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		return m.saveOnly(ctx, at, write)
 	}
 	number := m.line.attempt.last
+	recordAsked(ctx, m.up)
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come here again when that is repaired
@@ -301,35 +303,19 @@ type good struct {
 	iteration int64
 }
 
-// tooManyStarts is how many starts in a row may end without a newer version.
-const tooManyStarts = 3
-
 // starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
 // new, if they are too many, and says what another one needs. It is for rank 0.
 func (m *meetings) starts(e *DeadlineError) (n int, needs string) {
 	if e.Saved || m.line.attempt.written > 0 || e.cause != demand.Deadline {
 		return 0, ""
 	}
-	n = 1 + fruitless(m.line.attempt.before)
-	if n < tooManyStarts {
+	repairs, _ := m.comm.Session().Recovered()
+	if n = 1 + fruitless(m.line.attempt.before, repairs > 0); n < tooManyStarts {
 		return 0, ""
 	}
 	need := m.needs()
 	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
 		m.acc.now().RestartTime.Round(time.Millisecond), need.step.Round(time.Millisecond), need.cost.Round(time.Millisecond))
-}
-
-// fruitless counts the last runs that were asked to end and had stored nothing new.
-func fruitless(runs []storage.Record) (n int) {
-	for _, r := range slices.Backward(runs) {
-		if r.LastWritten > 0 {
-			return n
-		}
-		if r.End != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // needs is what the end of the job needs now.

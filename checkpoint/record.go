@@ -82,7 +82,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 		reached := u.line.redo.reached
 		r.Iteration = &reached
 	}
-	r.End, r.Finished = causeText(u.line.end), u.line.finished
+	r.End, r.Finished = causeText(u.line.asked()), u.line.finished
 	if final {
 		ended := now.UTC()
 		r.Ended = &ended

@@ -54,8 +54,8 @@ type Record struct {
 	NestedIn string   `json:"nested_in,omitempty"`
 	// Iteration is the last one that the run is known to have done; null: none.
 	Iteration *int64 `json:"iteration"`
-	// End is why the run was asked to end: end, halt or interrupt; "": it was not, or has not
-	// come to it.
+	// End is why the run was asked to end: end, halt or interrupt; "": it was not, or was killed before it
+	// could say so.
 	End string `json:"end,omitempty"`
 	// Finished: its last version is that of Finish.
 	Finished        bool  `json:"finished,omitempty"`

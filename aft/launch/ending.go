@@ -38,7 +38,7 @@ func (p *plan) setEnding() (err error) {
 	if err := env.Load(&codes); err != nil {
 		return err
 	}
-	if code := codes.Requeue; code < 2 || code > 255 || code == 76 || code == 130 {
+	if code := codes.Requeue; !demand.MayRequeue(code) {
 		return env.Invalid(requeueVariable, fmt.Sprint(code))
 	}
 	p.requeueCode = codes.Requeue

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/aft/internal/control"
@@ -166,6 +167,16 @@ func (n *node) doubt(certain bool) (unsure, cut bool) {
 		return false, false
 	}
 	return true, state == nil || !state.Exited() || state.ExitCode() == lostConnection
+}
+
+// unborn is the signal that has ended the process before it had said anything; 0: none has.
+func (n *node) unborn() int {
+	if state := n.cmd.ProcessState; state != nil && !n.spoken {
+		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return int(status.Signal())
+		}
+	}
+	return 0
 }
 
 func (n *node) markDead() {

@@ -247,7 +247,7 @@ func (p *plan) rootConfig(past *control.Past) control.RootConfig {
 	}
 	cfg := control.RootConfig{
 		Size: p.Ranks, SpareRanks: p.SpareRanks, Timing: control.Timing(p.Timing), Policy: p.expected, Repeats: p.Repeats, Past: past,
-		Grace: p.Grace, EndCodes: []int{p.requeueCode},
+		Grace: p.Grace, RequeueCode: p.requeueCode,
 		Setup: control.Setup{
 			Job: p.job, Secret: randomBytes(32), Program: osstring.String(p.Program), Args: osstring.From(p.Args),
 			Dir: osstring.String(p.Dir), Env: osstring.From(environ),

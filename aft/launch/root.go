@@ -97,7 +97,11 @@ func (r *root) watch(n *node) {
 	}
 	r.mu.Lock()
 	n.unsure, n.cut = n.doubt(certain)
+	unborn := n.unborn()
 	r.mu.Unlock()
+	if unborn != 0 {
+		r.do(func(m *control.Root, now time.Time) []control.Action { return m.Unborn(now, unborn, n.id) })
+	}
 	r.lost(n, why, certain)
 }
 

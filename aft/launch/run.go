@@ -12,7 +12,8 @@ import (
 )
 
 // Run runs a job to its end and returns its exit code: 0, or the largest of the
-// last processes of its ranks (128+n for signal n). The error says why a job
+// last processes of its ranks (128+n for signal n), where the codes of a job that was asked to end count less than others, and
+// processes that are lost then count as what was asked for. The error says why a job
 // could not be started (ErrConfig; code 2), why the code of one that was is not 0
 // (ErrJob), or that output could not be written (ErrOutput; code 1, but 0 where that of
 // standard error alone is lost, and 141 where a pipe has lost its reader and nothing else has

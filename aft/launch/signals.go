@@ -12,6 +12,22 @@ import (
 	"github.com/craft-go/craft/internal/demand"
 )
 
+// held has the signals that have come since HoldSignals; nil: they do what they do.
+var held chan os.Signal
+
+const heldAtMost = 16
+
+// HoldSignals has signals that are for a job wait until Run looks at them, in a program that does nothing else: first in
+// main. They would end this process in place of the job; a program that does not call Run takes no notice of them.
+func HoldSignals() {
+	held = make(chan os.Signal, heldAtMost)
+	for _, s := range guard.ForRanks {
+		if !signal.Ignored(s) {
+			signal.Notify(held, s)
+		}
+	}
+}
+
 // brokenPipes gets SIGPIPE, and nobody looks: what the pipe was tells the error of the write,
 // and the end of a daemon on the other side of one is something else than that of a reader.
 var brokenPipes = make(chan os.Signal, 1)
@@ -32,7 +48,10 @@ func catchSignals(handle func(syscall.Signal)) (stop func()) {
 		}()
 	}
 	signal.Notify(brokenPipes, syscall.SIGPIPE)
-	caught := make(chan os.Signal, 16)
+	caught := held
+	if held = nil; caught == nil {
+		caught = make(chan os.Signal, heldAtMost)
+	}
 	for _, s := range append(guard.ForRanks, syscall.SIGTSTP) {
 		if !signal.Ignored(s) {
 			signal.Notify(caught, s)

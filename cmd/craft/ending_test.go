@@ -42,7 +42,7 @@ func endingProgram() int {
 		if sum != iter*(iter-1)/2 {
 			return fmt.Errorf("the sum of the numbers below %d is not %d", iter, sum)
 		}
-		fmt.Println("begins", os.Getpid(), iter)
+		fmt.Println("begins", os.Getpid(), iter, z.Comm().Rank())
 		for end := iter + more; iter < end; iter++ {
 			if code > 0 {
 				os.Exit(code)

@@ -20,6 +20,9 @@ func main() {
 	if code, ok := launch.Daemon(); ok {
 		os.Exit(code)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "run" { // a request to end is none to die
+		launch.HoldSignals()
+	}
 	// Nothing needs to be cleaned up, so that other signals may end it at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := newProgram(os.Stdin, os.Stdout, os.Stderr).run(ctx, os.Args[1:])

@@ -52,9 +52,9 @@ The job is asked to end before its deadline, too: the limit of Slurm or PBS, CRA
 what CRAFT_NOTICE tells of a node. --end-after rehearses that.
 
 Exit codes: 0 when all ranks ended with 0, recoveries included; else the largest
-code of a rank (128+n: killed by signal n; of programs that end with
-checkpoint.ExitCode 75: start it again, it goes on (CRAFT_REQUEUE_CODE); 76: halted;
-130: interrupted); 1 when the job was given up, or
+code of a rank (128+n: killed by signal n), where these count less than others: of programs
+that end with checkpoint.ExitCode 75: start it again, it goes on (CRAFT_REQUEUE_CODE); 76: halted;
+130: interrupted. So count ranks that are lost when the job was asked to end. 1 when the job was given up, or
 standard output could not be written; 141 when nobody reads it any more; 2 wrong
 usage. With the policy ABORT the code is that of the rank that has failed.`,
 		Example: `  craft run -n 8 --nodes 4 ./lanczos
@@ -232,10 +232,12 @@ func (f *runFlags) allSlots() int {
 func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) error {
 	cfg.Logger = newJobLogger(p.screen.stderr, verbose)
 	cfg.Stdout, cfg.Stderr = p.screen.stdout, p.screen.stderr
-	// The context ends with an interrupt, which the ranks are to get instead.
-	code, err := launch.Run(context.WithoutCancel(ctx), cfg)
+	ctx = context.WithoutCancel(ctx) // it ends with an interrupt, which the ranks are to get instead
+	began := time.Now()
+	code, err := launch.Run(ctx, cfg)
 	if cfg.Rehearsal != nil && !errors.Is(err, launch.ErrConfig) {
-		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code)) }()
+		stored := storedText(storedBy(ctx, p, began))
+		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code, stored)) }()
 	}
 	switch {
 	case errors.Is(err, launch.ErrConfig):

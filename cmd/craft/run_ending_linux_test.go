@@ -25,9 +25,10 @@ type endingJob struct {
 	mark  testprocess.Marked
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
-	errs  strings.Builder
+	errs  saying
 	first int   // iteration that it has begun with
-	ranks []int // processes
+	ranks []int // processes, as they have begun
+	last  int   // process of rank 3
 }
 
 // startEnding starts it, and returns when all ranks compute.
@@ -39,6 +40,12 @@ func startEnding(t *testing.T, flags ...string) *endingJob {
 }
 
 func launchEnding(t *testing.T, flags ...string) *endingJob {
+	j := prepareEnding(t, flags...)
+	require.NoError(t, j.cmd.Start())
+	return j
+}
+
+func prepareEnding(t *testing.T, flags ...string) *endingJob {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	j := &endingJob{t: t, mark: testprocess.Mark(t)}
@@ -50,8 +57,11 @@ func launchEnding(t *testing.T, flags ...string) *endingJob {
 	require.NoError(t, err)
 	j.cmd.Stderr = &j.errs
 	j.lines = bufio.NewScanner(out)
-	require.NoError(t, j.cmd.Start())
-	late := time.AfterFunc(3*time.Minute, func() { _ = j.cmd.Process.Kill() })
+	late := time.AfterFunc(3*time.Minute, func() {
+		if j.cmd.Process != nil {
+			_ = j.cmd.Process.Kill()
+		}
+	})
 	t.Cleanup(func() { late.Stop() })
 	return j
 }
@@ -60,9 +70,12 @@ func launchEnding(t *testing.T, flags ...string) *endingJob {
 func (j *endingJob) begin(ranks int) {
 	j.ranks = nil
 	for len(j.ranks) < ranks && j.lines.Scan() {
-		var pid int
-		if n, _ := fmt.Sscanf(j.lines.Text(), "begins %d %d", &pid, &j.first); n == 2 {
+		var pid, rank int
+		if n, _ := fmt.Sscanf(j.lines.Text(), "begins %d %d %d", &pid, &j.first, &rank); n == 3 {
 			j.ranks = append(j.ranks, pid)
+			if rank == 3 {
+				j.last = pid
+			}
 		}
 	}
 	if len(j.ranks) < ranks {
@@ -259,6 +272,32 @@ func TestEndBeforeTheRanksListen(t *testing.T) {
 	}
 }
 
+// TestEndAtTheStart: at whatever moment a request comes, the job can go on later. Only what has not begun at all dies of the signal.
+func TestEndAtTheStart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(endingVariable, "1000000")
+	t.Setenv("CRAFT_CP_PATH", t.TempDir())
+	taken := 0
+	for i := range 26 {
+		j := prepareEnding(t)
+		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		require.NoError(t, j.cmd.Start())
+		time.Sleep(time.Duration(i) * 4 * time.Millisecond) // any moment will do
+		who := j.launcher()
+		if i%2 == 1 {
+			who = -who // and what it has started so far
+		}
+		j.signal(syscall.SIGTERM, who)
+		if code := j.ends(); code != -1 {
+			require.Equal(t, 75, code, "%d: %s", i, &j.errs)
+			taken++
+		} else {
+			require.Equal(t, syscall.SIGTERM, j.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+		}
+	}
+	require.Positive(t, taken)
+}
+
 // TestEndBetweenDeployments: nothing runs, and there is nothing to save.
 func TestEndBetweenDeployments(t *testing.T) {
 	for deaf, code := range map[string]int{"": 75, "1": 143} {
@@ -309,6 +348,11 @@ func TestDeadlines(t *testing.T) {
 			if name == "notice" { // what says no time asks at once
 				require.Regexp(t, ` left=2[0-4](\.\d+)?s\n| left=25s\n`, j.errs.String())
 			}
+			if c.notice != "" { // and told without -v, too
+				require.Regexp(t, "craft: a node is to go away: the job saves and ends before node=[01] source="+c.variable+"=.* left=[0-9]+s\n", j.errs.String())
+			} else {
+				require.Contains(t, j.errs.String(), "the job has a deadline source="+c.variable+" left=", "%s", &j.errs)
+			}
 		})
 	}
 }
@@ -353,15 +397,21 @@ func TestRehearsal(t *testing.T) {
 	require.Equal(t, 75, j.ends(), "%s", &j.errs)
 	require.Contains(t, j.errs.String(), "rehearsal: the job was asked to end after 1s, with 2m0s for it")
 	require.Contains(t, j.errs.String(), "with exit code 75: started again it goes on")
+	versions := decode[listing](t, exitFine, "ls").Checkpoints[0].Versions
+	newest := versions[len(versions)-1]
+	text := fmt.Sprintf("version %d of iteration %d of checkpoint ending (home)", newest.Version, *newest.Iteration)
+	require.Contains(t, j.errs.String(), text+" is stored\n")
 
 	t.Setenv("TEST_ENDING_GATE", "never")
 	j = launchEnding(t, "--end-after", "1s", "--grace", "1s")
 	require.Equal(t, 137, j.ends(), "%s", &j.errs)
 	require.Contains(t, j.errs.String(), "ranks 0, 1, 2, 3 had not ended then, and were killed")
+	require.Contains(t, j.errs.String(), "nothing new is stored, the newest is "+text+"\n")
 
 	r := craftProcess(t, "run", "-n", "1", "--end-after", "1s", "--grace", "2m", "sleep", "1000")
 	require.Equal(t, 143, r.code)
 	require.Contains(t, r.stderr, "with exit code 143: it does not take SIGTERM for a request")
+	require.Contains(t, r.stderr, "what it has stored is not known: there is no record of it in . (CRAFT_CP_PATH)")
 	require.Contains(t, r.stderr, "checkpoint.OnSignal")
 
 	r = craftProcess(t, "run", "-n", "1", "--end-after", "1h", "true")

@@ -16,6 +16,7 @@ import (
 type Deadline struct {
 	Left   time.Duration // when this is told; 0 or less: it has passed
 	Source string        // for people: a variable, a command, a host; empty: there is no deadline
+	Notice bool          // this machine goes away
 	Unsaid bool          // a notice has come that does not say when: Left counts from then, as after a signal
 }
 

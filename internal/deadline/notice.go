@@ -30,7 +30,7 @@ func (n *noticeClock) absent() (*answer, error) {
 
 // given is the answer that there is a notice, and when it came first.
 func (n *noticeClock) given(text string, convert func() time.Time) *answer {
-	return &answer{at: n.memo.at("notice "+text, convert), by: n.name}
+	return &answer{at: n.memo.at("notice "+text, convert), by: n.name, notice: true}
 }
 
 // said is the answer that there is a notice of which somebody says when: a time, a time left, or

@@ -30,6 +30,7 @@ type answer struct {
 	by string    // who says so
 
 	unsaid bool // at is what the grace leaves
+	notice bool // it is this machine that goes away
 }
 
 // none is the answer that there is no end.

@@ -106,7 +106,7 @@ func (w *Watcher) tell(ctx context.Context, now, told answer) answer {
 	case now.at.IsZero():
 		w.found(Deadline{})
 	default:
-		w.found(Deadline{Left: time.Until(now.at), Source: now.by, Unsaid: now.unsaid})
+		w.found(Deadline{Left: time.Until(now.at), Source: now.by, Unsaid: now.unsaid, Notice: now.notice})
 	}
 	return now
 }

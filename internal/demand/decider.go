@@ -188,12 +188,12 @@ func (d *Decider) Welcome(now time.Time) *Hold {
 	return &Hold{Demands: at(now, list), Told: true}
 }
 
-// Ending reports whether the end was asked for, and how much time is left for it: NoLimit if it has none.
-func (d *Decider) Ending(now time.Time) (asked bool, left time.Duration) {
+// Ending is why the end was asked for (None: it was not), and how much time is left for it: NoLimit if it has none.
+func (d *Decider) Ending(now time.Time) (cause Cause, left time.Duration) {
 	if d.end == nil {
-		return false, 0
+		return None, 0
 	}
-	return true, at(now, []*demanded{d.end})[0].Left
+	return d.end.Cause, at(now, []*demanded{d.end})[0].Left
 }
 
 // Renew begins a generation with these members: all of them are told of that before. What was not stored at

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,10 +78,12 @@ func (r *recovery) mayBeAnswers(now time.Time) bool {
 
 // endAborted ends the job because of those who have failed.
 func (r *recovery) endAborted() {
-	lost, code := r.members.failures(), 1
-	for _, p := range lost {
-		code = max(code, p.code)
+	lost := r.members.failures()
+	code := jobCode{r.members}
+	if code.endAsked(lost) {
+		return
 	}
+	own, _ := code.of(lost)
 	how := strings.Join(obituaries(lost), "\n")
-	r.out.abort(code, fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
+	r.out.abort(cmp.Or(own, 1), fmt.Sprintf("the job is aborted (recovery policy %s)\n%s", driver.Abort, how), lost)
 }

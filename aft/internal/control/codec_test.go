@@ -128,6 +128,7 @@ func TestInvalidMessages(t *testing.T) {
 		{Kind: "nonsense"},
 		{Kind: KindJoin, Joins: []Join{{Op: "nonsense"}}},
 		{Kind: KindMade, Made: &Made{Op: "nonsense"}},
+		{Kind: KindMade, Made: &Made{Op: OpRepair, Err: "late", Ends: demand.Causes}},
 		{Kind: KindError, Error: &Error{Text: string(make([]byte, maxString+1))}},
 	} {
 		require.ErrorIs(t, WriteMessage(io.Discard, m), ErrMessage)

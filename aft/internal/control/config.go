@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // ErrConfig is returned for a job that cannot be run as it was asked for.
@@ -49,9 +50,8 @@ type RootConfig struct {
 	// Grace is how long after a signal that asks for the end there is until everything has to be over;
 	// 0: nobody knows.
 	Grace time.Duration
-	// EndCodes are exit codes of ranks that have ended as they wanted to, beside those that always say so: 75
-	// (go on later), 76 (do not), 130 (Ctrl-C).
-	EndCodes []int
+	// RequeueCode is the exit code of what is to go on later; 0: 75. Ranks may end with 75 in any case.
+	RequeueCode int
 }
 
 // NoLease is a Timing.Lease of jobs in which nobody can be silent: it never ends, and no
@@ -81,6 +81,8 @@ func (cfg *RootConfig) validate() error {
 		return fmt.Errorf("--max-repeats %d: at least 1 is needed, 0 is the default of %d", cfg.Repeats, DefaultRepeats)
 	case cfg.Repeats > MaxRepeats:
 		return fmt.Errorf("--max-repeats %d: at most %d is possible", cfg.Repeats, MaxRepeats)
+	case cfg.RequeueCode != 0 && !demand.MayRequeue(cfg.RequeueCode):
+		return fmt.Errorf("the exit code %d for what is to go on later must be 2 to 255, and neither %d nor %d", cfg.RequeueCode, haltedCode, interruptedCode)
 	case cfg.Grace < 0:
 		return fmt.Errorf("--grace %v must not be negative; 0 means that nobody knows how much time there is", cfg.Grace)
 	}

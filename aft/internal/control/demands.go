@@ -30,8 +30,8 @@ type demands struct {
 func (d *demands) ask(now time.Time, asked demand.Demand) {
 	out, first := d.decider.Ask(now, asked)
 	if asked.Ends() && !asked.Planned {
-		_, left := d.decider.Ending(now)
-		d.stops.ending.ask(now, asked.Source, left)
+		cause, left := d.decider.Ending(now)
+		d.stops.ending.ask(now, asked.Source, cause, left)
 	}
 	if first {
 		attrs := []any{"source", asked.Source}

@@ -37,7 +37,7 @@ func demandsRound(t *testing.T, seed uint64) {
 		end := random.IntN(3) == 0
 		s.after(time.Duration(random.ExpFloat64()*float64(150*time.Millisecond)), "demand", func() {
 			s.demand(end)
-			if end, _ := s.root.demands.decider.Ending(s.now); end {
+			if cause, _ := s.root.demands.decider.Ending(s.now); cause != demand.None {
 				asked = min(asked, s.root.rendezvous.zone)
 			}
 		})
@@ -52,7 +52,7 @@ func demandsRound(t *testing.T, seed uint64) {
 	if !calm {
 		return
 	}
-	if end, _ := s.root.demands.decider.Ending(s.now); s.end.Code != 0 && (!end || s.end.Code != requeueCode) {
+	if cause, _ := s.root.demands.decider.Ending(s.now); s.end.Code != 0 && (cause == demand.None || s.end.Code != requeueCode) {
 		s.fatal("nothing has failed, and the end is %+v", *s.end)
 	}
 	// Who has passed all calls of a zone before the others begin, and before a message can come, has none to meet at.

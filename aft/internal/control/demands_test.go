@@ -223,7 +223,7 @@ func TestARepairIsAnotherGeneration(t *testing.T) {
 // Ranks whose codes say that they have ended as they wanted to are not deployed again.
 func TestCodesThatAreNotDeployedAgain(t *testing.T) {
 	for code, again := range map[int]bool{requeueCode: false, haltedCode: false, interruptedCode: false, 99: false, 3: true} {
-		b := &outbox{endCodes: []int{99}}
+		b := &outbox{requeue: 99}
 		p := &process{node: &node{}}
 		p.code = code
 		require.Equal(t, again, b.defeatOf([]*process{p}) != nil, code)

@@ -43,6 +43,9 @@ func (d *deployment) replace(now time.Time, p *process, policy driver.SpawnPolic
 		return q
 	}
 	n := d.place(p, policy)
+	if n == nil && (jobCode{d.members}).endAsked([]*process{p}) {
+		return nil
+	}
 	if n == nil {
 		d.out.giveUp(1, fmt.Sprintf("no node is left to replace rank %d (%s)", p.original, p.reason), []*process{p})
 		return nil

@@ -120,6 +120,9 @@ func madeFields(c *coder, m *Made) {
 	c.bool(&m.Revoked)
 	numbers(c, &m.Returned, unsigned)
 	text(c, &m.Err)
+	if m.Err != "" { // few have one, and there is one of these for each node
+		unsigned(c, &m.Ends)
+	}
 	pointer(c, &m.New, groupFields)
 	pointer(c, &m.Change, changeFields)
 	pointer(c, &m.Outcome, outcomeFields)

@@ -144,9 +144,11 @@
 // the program has left, and the script may take its time. In a zone the others wait for the
 // program: then the script is killed, and the process has failed.
 //
-// The job ends when nobody is there any more; its exit code is the largest of the last
-// processes of each original rank, where failures count that no repair, shrink,
-// acknowledged agreement or zone that ran through them has dealt with. When all processes
+// The job ends when nobody is there any more; its exit code is that of the last
+// processes of each original rank (demand.JobCode: the largest, but codes that say what a
+// demand has come to count less than all others), where failures count that no repair, shrink,
+// acknowledged agreement or zone that ran through them has dealt with. Those who were taken away (killed, silent,
+// with their node) when the end was asked for count as what it was asked for: nothing else has happened to the job. When all processes
 // are lost while no zone is under way, they are started again, because another zone may
 // follow; if they exit without one, or are killed again, it was the end, and the failures
 // count. Lost nodes are no sign of the end.
@@ -183,5 +185,5 @@
 // numbers and take no part; spare ones take their places, and those that cannot be started are left out. Failures
 // without progress count by deployments, whoever has failed: RootConfig.Repeats in a row are the
 // end. It is not deployed again once it was asked to end, nor if its processes have ended as they wanted to, with one of the
-// codes that say so (75, 76, 130, RootConfig.EndCodes).
+// codes that say so (75, 76, 130, RootConfig.RequeueCode).
 package control

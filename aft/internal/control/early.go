@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"slices"
 	"syscall"
 	"time"
@@ -26,11 +27,30 @@ type earlySignal struct {
 // them says so when it joins.
 const earlyPatience = 3 * time.Second
 
+const unstarted = "before the ranks were started"
+
+// endUnstarted ends a job that is to end before any rank was started: it has lost nothing, and can go on later.
+func (r *Root) endUnstarted(number int) bool {
+	if syscall.Signal(number) != syscall.SIGTERM || r.deploy.launched || r.demands.takes != nil {
+		return false
+	}
+	r.out.end(r.out.requeue, fmt.Sprintf("%v %s: the job is to go on later", syscall.SIGTERM, unstarted))
+	return true
+}
+
+// Unborn tells that a signal has ended what was to become a daemon: who signals all processes of a job has meant that.
+func (r *Root) Unborn(now time.Time, number int, where Node) []Action {
+	if n := r.members.node(where); !r.out.ended && !r.deploy.launched && n != nil && Stops(number) {
+		r.signal(now, number, "node "+n.Name)
+	}
+	return r.out.take()
+}
+
 // keepEarly keeps a signal if nobody knows yet what it means to the program. Of those that ask for the
 // end SIGINT has the same exit code either way, and somebody who waits.
 func (d *demands) keepEarly(now time.Time, number int, where string) bool {
-	s, e := syscall.Signal(number), &d.early
-	if d.takes != nil || isDue(now, e.due) || s != syscall.SIGTERM && s != syscall.SIGHUP {
+	e := &d.early
+	if d.takes != nil || isDue(now, e.due) || syscall.Signal(number) == syscall.SIGINT || syscall.Signal(number) == syscall.SIGQUIT {
 		return false
 	}
 	if e.due.IsZero() {
@@ -38,7 +58,9 @@ func (d *demands) keepEarly(now time.Time, number int, where string) bool {
 	}
 	if one := (earlySignal{number, where}); !slices.Contains(e.kept, one) {
 		e.kept = append(e.kept, one)
-		d.stops.forwarded[number] = forwarding{at: now, told: now}
+		if Stops(number) {
+			d.stops.forwarded[number] = forwarding{at: now, told: now}
+		}
 	}
 	return true
 }

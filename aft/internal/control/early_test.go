@@ -1,6 +1,7 @@
 package control
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,18 @@ func TestSignalBeforeTheFirstJoins(t *testing.T) {
 	require.Equal(t, 143, s.end.Code)
 }
 
+// Signals of the user's that come before anybody takes them would end the ranks, too.
+func TestUserSignalsBeforeTheFirstJoins(t *testing.T) {
+	s := launched(t, two(2))
+	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+	require.Empty(t, s.forwarded())
+	for p := range Proc(2) {
+		s.of(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version, Takes: takesTerm}})
+	}
+	require.Empty(t, s.forwarded())
+	require.False(t, s.hold().Demands[0].Ends())
+}
+
 // A batch system that signals all processes is not taken for somebody who kills ranks, though the launcher waits.
 func TestEarlySignalExcusesThoseWhoDieOfIt(t *testing.T) {
 	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0)})
@@ -87,7 +100,7 @@ func TestEndOnPurpose(t *testing.T) {
 		{[]int{3, 3}, "rank 0 (process 0 on node n0): exit status 3\nrank 1 (process 1 on node n0): exit status 3"},
 		{[]int{0, 0}, ""},
 	} {
-		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), EndCodes: []int{99}})
+		s := running(t, RootConfig{Size: 2, Nodes: nodesOf(1, 0), RequeueCode: 99})
 		s.do(s.r.Ask(s.now, demand.Demand{Cause: demand.Deadline, Source: "x", Left: demand.NoLimit}))
 		for p, code := range c.codes {
 			s.exit(Proc(p), code)
@@ -107,6 +120,8 @@ func TestNoticesGoWithTheirNode(t *testing.T) {
 	}
 	s.handle(1, Message{Kind: KindNotice, Ask: plan("notice of n1", time.Hour)})
 	s.handle(1, Message{Kind: KindAsk, Ask: plan("program", 3*time.Hour)})
+	s.handle(1, Message{Kind: KindNotice, Ask: plan("notice of n1", time.Hour)})
+	require.Equal(t, 1, strings.Count(strings.Join(s.notes, "\n"), "a node is to go away: the job saves and ends before"))
 	s.handle(0, Message{Kind: KindNotice, Ask: plan("notice of n0", 2*time.Hour)})
 	s.sent = nil
 	s.do(s.r.Lost(s.now, 1, "gone", true))
@@ -117,6 +132,6 @@ func TestNoticesGoWithTheirNode(t *testing.T) {
 		}
 	}
 	require.Equal(t, []demand.Demand{*plan("notice of n1", demand.NoLimit)}, told)
-	asked, _ := s.r.demands.decider.Ending(s.now)
-	require.False(t, asked)
+	cause, _ := s.r.demands.decider.Ending(s.now)
+	require.Equal(t, demand.None, cause)
 }

@@ -13,16 +13,18 @@ import (
 type endRequest struct {
 	at       time.Time // when; zero: nothing has
 	source   string
-	deadline time.Time // zero: there is none
+	cause    demand.Cause // why, as of now: it may have become a halt
+	deadline time.Time    // zero: there is none
 	// met: the processes know the call of the present generation at which they end.
 	met bool
 }
 
-// ask notes a demand for the end.
-func (e *endRequest) ask(now time.Time, source string, left time.Duration) {
+// ask notes a demand for the end: of all of them cause is what they come to.
+func (e *endRequest) ask(now time.Time, source string, cause demand.Cause, left time.Duration) {
 	if !e.asked() {
 		e.at, e.source = now, source
 	}
+	e.cause = cause
 	if left != demand.NoLimit {
 		e.deadline = now.Add(left)
 	}
@@ -79,4 +81,12 @@ func (m *membership) exited(now time.Time, p *process, e Exit) {
 		return
 	}
 	m.presume(now, p, e, e.reason()+" after the job was asked to end", m.stops.ending.patience(now))
+}
+
+// refusal is why there is no repair of g, if there is none; err is another reason.
+func (r *recovery) refusal(now time.Time, g *group, err string) Made {
+	if late := r.tooLate(now, g); late != "" {
+		return Made{Err: late, Ends: r.stops.ending.cause}
+	}
+	return Made{Err: err}
 }

@@ -107,12 +107,10 @@ func peers(list []*process) []Peer {
 
 // endNormally ends a job whose processes have all ended.
 func (m *membership) endNormally() {
-	code := 0
-	for _, p := range m.latest {
-		code = max(code, p.counts())
-	}
 	m.out.defeat = m.out.defeatOf(m.failures())
-	m.out.stop(End{Code: code, Report: cmp.Or(m.out.purpose(m.latest), strings.Join(m.losses(), "\n"))})
+	if code, lost := (jobCode{m}).of(m.latest); !(jobCode{m}).endFor(code, lost) {
+		m.out.stop(End{Code: code, Report: cmp.Or(m.out.purpose(m.latest), strings.Join(m.losses(), "\n"))})
+	}
 }
 
 // failures are the ranks that have failed and that nothing has dealt with.

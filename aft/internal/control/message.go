@@ -220,6 +220,7 @@ type Made struct {
 	Revoked  bool           // it failed because not all will take part any more
 	Returned []Proc         // with Revoked: only because their bodies have returned
 	Err      string         // another reason why it failed, at all
+	Ends     demand.Cause   // with Err: there is none but that the job ends, for this cause
 	New      *Group         // the communicator made
 	Change   *driver.Change // repair
 	Outcome  *driver.Outcome

@@ -15,8 +15,7 @@ type outbox struct {
 	defeat *defeat
 	// exhausted: the ledger has ended the job, because processes have failed again and again.
 	exhausted bool
-	// endCodes: see RootConfig.
-	endCodes []int
+	requeue   int // RootConfig.RequeueCode
 }
 
 func (b *outbox) send(n *node, m Message) { b.sendOf(nil, n, m) }

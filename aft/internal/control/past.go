@@ -35,15 +35,15 @@ type defeat struct {
 
 // Exit codes of programs that have ended as they wanted to.
 const (
-	usageCode       = 2   // called wrongly
-	requeueCode     = 75  // another job is to go on, not another attempt (EX_TEMPFAIL)
-	haltedCode      = 76  // ended by somebody, and not to go on by itself
-	interruptedCode = 130 // Ctrl-C
+	usageCode       = 2                  // called wrongly
+	requeueCode     = demand.ExitRequeue // another job is to go on, not another attempt
+	haltedCode      = demand.ExitHalted
+	interruptedCode = demand.ExitInterrupt
 )
 
 // wanted: a process with this code has ended as it wanted to.
 func (b *outbox) wanted(code int) bool {
-	return code == usageCode || code == requeueCode || code == haltedCode || code == interruptedCode || slices.Contains(b.endCodes, code)
+	return code == usageCode || code == requeueCode || code == haltedCode || code == interruptedCode || code == b.requeue
 }
 
 // defeatOf is that of some processes; nil: one has ended as it wanted to, or there are none but

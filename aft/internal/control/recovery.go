@@ -91,6 +91,9 @@ func (r *recovery) mayGoOn(now time.Time, world *group) (again bool) {
 }
 
 func (r *recovery) endWithoutRanks() {
+	if (jobCode{r.members}).endAsked(r.members.failures()) {
+		return
+	}
 	r.out.giveUp(1, fmt.Sprintf("no rank is left to go on with (recovery policy %s)\n%s", r.policy.Recovery, strings.Join(r.members.losses(), "\n")),
 		r.members.failures())
 }

@@ -19,9 +19,9 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 	}
 	if o.spawn == nil {
 		policy, err := r.repairPolicy(o)
-		if err = cmp.Or(r.tooLate(now, o.group), err); err != "" {
+		if refused := r.refusal(now, o.group, err); refused.Err != "" {
 			r.discardAhead(o.group, false)
-			r.meet.reply(o, o.takers(), Made{Err: err})
+			r.meet.reply(o, o.takers(), refused)
 			return true
 		}
 		r.policy = policy

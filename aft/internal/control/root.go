@@ -32,8 +32,8 @@ func NewRoot(cfg RootConfig) (*Root, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	cfg.Repeats = cmp.Or(cfg.Repeats, DefaultRepeats)
-	r := &Root{cfg: cfg, out: &outbox{endCodes: cfg.EndCodes}, stops: &stopRequests{forwarded: make(map[int]forwarding)}}
+	cfg.Repeats, cfg.RequeueCode = cmp.Or(cfg.Repeats, DefaultRepeats), cmp.Or(cfg.RequeueCode, requeueCode)
+	r := &Root{cfg: cfg, out: &outbox{requeue: cfg.RequeueCode}, stops: &stopRequests{forwarded: make(map[int]forwarding)}}
 	r.members = newMembership(cfg, r.out, r.stops)
 	r.deploy = &deployment{out: r.out, members: r.members, stops: r.stops, cfg: cfg, ledger: newLedger(cfg.Repeats), spare: spareRanks{wanted: cfg.SpareRanks}}
 	r.demands = &demands{out: r.out, members: r.members, stops: r.stops, decider: demand.NewDecider(), grace: cfg.Grace}
@@ -198,6 +198,7 @@ func (r *Root) Forward(now time.Time, number int) []Action {
 
 func (r *Root) signal(now time.Time, number int, where string) {
 	switch {
+	case r.endUnstarted(number):
 	case r.demands.keepEarly(now, number, where):
 	case !r.demands.signal(now, number, where):
 		r.forward(now, number)
@@ -206,7 +207,7 @@ func (r *Root) signal(now time.Time, number int, where string) {
 
 func (r *Root) forward(now time.Time, number int) {
 	if Stops(number) && !r.members.anybody() { // nobody is there to hear it
-		when := "before the ranks were started"
+		when := unstarted
 		if r.deploy.launched {
 			when = "while the ranks wait to be started again\n" + strings.Join(r.members.losses(), "\n")
 		}

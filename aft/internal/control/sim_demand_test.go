@@ -131,7 +131,7 @@ func (r *simRank) ends() {
 
 // refused: the root repairs nothing any more.
 func (r *simRank) refused(m Made) {
-	if asked, _ := r.s.root.demands.decider.Ending(r.s.now); !asked || m.Op != OpRepair {
+	if cause, _ := r.s.root.demands.decider.Ending(r.s.now); cause == demand.None || m.Op != OpRepair {
 		r.s.fatal("process %d: %s", r.proc, m.Err)
 	}
 	r.die(Exit{Proc: r.proc, Code: 1, Step: NoStep, Zone: r.zone})

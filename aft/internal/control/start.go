@@ -127,6 +127,7 @@ func (d *deployment) settle(now time.Time, policy driver.SpawnPolicy) bool {
 		}
 	}
 	switch {
+	case joined > 0 && plain != nil && (jobCode{d.members}).endAsked([]*process{plain}): // before it could know what it was asked
 	case joined > 0 && plain != nil: // they wait for one that will never come
 		d.out.end(max(plain.code, 1), fmt.Sprintf("rank %d on node %s has ended with exit code %d before it joined the job, while others had joined",
 			plain.original, plain.node.Name, plain.code))

@@ -333,11 +333,24 @@ func TestSignalBeforeTheRanks(t *testing.T) {
 	s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
 	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
 	require.Nil(t, s.end, "nobody is there to hear it")
+	require.Equal(t, s.now.Add(earlyPatience), s.r.Next(), "it would end a program that is about to take it")
 	s.do(s.r.Signal(s.now, int(syscall.SIGTERM)))
-	require.Nil(t, s.end, "they may be about to be")
-	require.Equal(t, s.now.Add(earlyPatience), s.r.Next())
-	s.now = s.now.Add(earlyPatience)
-	s.do(s.r.Tick(s.now))
-	require.Equal(t, 128+15, s.end.Code)
-	require.Contains(t, s.end.Report, "before the ranks were started")
+	require.Equal(t, End{Code: requeueCode, GaveUp: true, Report: "terminated before the ranks were started: the job is to go on later"}, *s.end)
+
+	s = newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+	s.do(s.r.Signal(s.now, int(syscall.SIGINT)))
+	require.Equal(t, 130, s.end.Code)
+}
+
+// Who signals all processes of a job hits daemons that do not listen yet: the job has not failed, whoever tells of it first.
+func TestADaemonIsKilledAtItsStart(t *testing.T) {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: requeueCode, syscall.SIGINT: 130, syscall.SIGKILL: 1} {
+		s := newScript(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+		s.do(s.r.Unborn(s.now, int(signal), 1))
+		s.do(s.r.Lost(s.now, 1, "signal", true))
+		require.Equal(t, code, s.end.Code, s.end.Report)
+	}
+	s := launched(t, RootConfig{Size: 2, Nodes: nodesOf(2, 0)})
+	s.do(s.r.Unborn(s.now, sigterm, 1))
+	require.Nil(t, s.end, "it is one of another time")
 }

@@ -224,7 +224,7 @@ func (m *Made) check() error {
 			return fmt.Errorf("signal %d does not ask for the end", s)
 		}
 	}
-	err := cmp.Or(
+	err := cmp.Or(inRange("cause", int(m.Ends), 0, int(demand.Causes)-1),
 		count("processes", len(m.Failed)+len(m.Returned), 0), count("errors of zones", len(m.ZoneErrors), 0))
 	switch {
 	case err != nil:

@@ -420,6 +420,8 @@ func (j joined) wait(ctx context.Context) (control.Made, error) {
 	switch {
 	case m.Revoked:
 		return m, j.box.revokedError(m.Returned)
+	case m.Ends != demand.None:
+		return m, fmt.Errorf("%w: %w", ErrControl, &demand.EndError{Cause: m.Ends, Text: m.Err})
 	case m.Err != "":
 		return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
 	}

@@ -1,0 +1,79 @@
+package checkpoint
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+)
+
+// tooManyStarts is how many starts in a row may end without a newer version.
+const tooManyStarts = 3
+
+// fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one. Each repair has
+// a record of its own behind it: repaired says that this run is behind one, and so of the same start as the last of them.
+func fruitless(runs []storage.Record, repaired bool) (n int) {
+	counted := repaired
+	for _, r := range slices.Backward(runs) {
+		switch {
+		case r.LastWritten > 0:
+			return n
+		case r.End != "" && !counted:
+			n++
+			counted = true
+		}
+		if r.Recoveries == 0 {
+			counted = false // what is before is another start
+		}
+	}
+	return n
+}
+
+// yield is what the starts of this process's job have come to, for ExitCode, which knows an error alone.
+type yield struct {
+	fruitless atomic.Int64 // starts before this one
+	stored    atomic.Bool  // a version, by this one
+}
+
+var ofStarts yield
+
+// begun notes how many starts before this one were fruitless.
+func (y *yield) begun(fruitless int) { y.fruitless.Store(max(int64(fruitless), y.fruitless.Load())) }
+
+// endless reports whether a job that is asked to end now, and has no time to store anything, is not to be started again.
+func (y *yield) endless() bool { return !y.stored.Load() && y.fruitless.Load()+1 >= tooManyStarts }
+
+// asked is why the run was asked to end; None: it was not.
+func (l *lineage) asked() demand.Cause {
+	if l.end == demand.None && !l.finished && l.demands != nil {
+		if end, _ := l.demands.End(); end != nil {
+			return end.Cause
+		}
+	}
+	return l.end
+}
+
+// recordAsked leaves that a run was asked to end which has stored nothing so far: it may not survive what comes now.
+func recordAsked(ctx context.Context, u *upkeep) {
+	if u.line.attempt.written > 0 {
+		return
+	}
+	if r := u.dueRecord(false); r != nil && u.mayWrite() == nil {
+		u.writeRecord(context.WithoutCancel(ctx), *r)
+	}
+}
+
+// countFruitless is fruitless on rank 0, which says so when this start is the last one to be allowed that.
+func (st *starting) countFruitless(runs []storage.Record) int {
+	if st.line.parent != nil {
+		return 0
+	}
+	repairs, _ := st.comm.Session().Recovered()
+	n := fruitless(runs, repairs > 0)
+	if n >= tooManyStarts-1 {
+		st.log.Warn("the starts before this one were asked to end and have stored nothing new: if this one does neither, it ends as a failure, and is not to be started again like this", "starts", n)
+	}
+	return n
+}

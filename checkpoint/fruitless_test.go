@@ -1,0 +1,55 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+)
+
+func TestFruitlessStarts(t *testing.T) {
+	asked := func(recoveries int) storage.Record { return storage.Record{End: "end", Recoveries: recoveries} }
+	stored, killed := storage.Record{End: "end", LastWritten: 3}, storage.Record{}
+	for i, c := range []struct {
+		runs     []storage.Record
+		repaired bool
+		n        int
+	}{
+		{nil, false, 0},
+		{[]storage.Record{asked(0), asked(0)}, false, 2},
+		{[]storage.Record{asked(0), stored, asked(0)}, false, 1},
+		{[]storage.Record{asked(0), stored}, false, 0},
+		{[]storage.Record{asked(0), killed, asked(0)}, false, 2},
+		{[]storage.Record{asked(0), asked(1), asked(2)}, false, 1}, // one start, repaired twice
+		{[]storage.Record{asked(0), asked(0), asked(1)}, true, 1},  // this is the second start
+		{[]storage.Record{asked(0), asked(0)}, true, 1},
+		{[]storage.Record{asked(0)}, true, 0},
+		{[]storage.Record{{Recoveries: 0}, asked(1), asked(0)}, false, 2},
+	} {
+		require.Equal(t, c.n, fruitless(c.runs, c.repaired), i)
+	}
+}
+
+// The end of a job that has lost a process, and has no time to repair it, is that of the job, unless it would be so for ever.
+func TestExitCodeOfARecoveryThatIsTooLate(t *testing.T) {
+	t.Setenv("CRAFT_REQUEUE_CODE", "99")
+	code := func(c demand.Cause) int {
+		return ExitCode(fmt.Errorf("around: %w", errors.Join(errors.New("recovery"), &demand.EndError{Cause: c})))
+	}
+	for cause, want := range map[demand.Cause]int{demand.Deadline: 99, demand.Halt: ExitHalted, demand.Interrupt: ExitInterrupt} {
+		require.Equal(t, want, code(cause), cause)
+	}
+	var y yield
+	require.False(t, y.endless())
+	y.begun(tooManyStarts - 2)
+	require.False(t, y.endless())
+	y.begun(tooManyStarts - 1)
+	y.begun(0) // of another checkpoint
+	require.True(t, y.endless())
+	y.stored.Store(true)
+	require.False(t, y.endless())
+}
