@@ -116,7 +116,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come here again when that is repaired
 	}
-	flushed := m.bringHome(ctx, end)
+	flushed := m.bringHome(ctx)
 	if commFailed(flushed) || ctx.Err() != nil {
 		return errors.Join(err, flushed)
 	}
@@ -125,13 +125,18 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil
 	}
-	if end.Deadline.IsZero() {
+	return m.endWith(ctx, at, end, saved, errors.Join(err, flushed))
+}
+
+// endWith ends this process's part. saved: the last version was written at this call; err is what has failed of that.
+func (m *meetings) endWith(ctx context.Context, at *demand.Meeting, end *demand.Demanded, saved bool, err error) error {
+	if left := end.Remains(time.Now()); left == demand.NoLimit {
 		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved)
 	} else {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", end.Remains(time.Now()).Round(time.Millisecond))
+		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", left.Round(time.Millisecond))
 	}
 	e := m.newEnd(end)
-	e.Saved, e.Err = saved, errors.Join(err, flushed)
+	e.Saved, e.Err = saved, err
 	return m.finishEnd(ctx, at, e)
 }
 
@@ -200,17 +205,13 @@ func requestsOf(at *demand.Meeting) (ids []string) {
 
 // bringHome makes sure that the newest version survives the end of the job, as far as the time allows: the one
 // before, if that which is being written fails.
-func (m *meetings) bringHome(ctx context.Context, end *demand.Demanded) error {
+func (m *meetings) bringHome(ctx context.Context) error {
 	failed := m.out.wait(ctx)
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	patience := ctx
-	if left := end.Remains(time.Now()); left != demand.NoLimit {
-		limited, cancel := context.WithTimeoutCause(ctx, left*9/10, fmt.Errorf("the time for it is over (%s)", end.Source))
-		defer cancel()
-		patience = limited
-	}
+	patience, done := m.patience(ctx)
+	defer done()
 	return errors.Join(failed, m.out.goHome(ctx, patience))
 }
 
@@ -223,21 +224,24 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		}
 		e.Starts, e.needs = m.starts(e)
 	}
-	told, err := fromRoot(ctx, m.core, ended{Version: e.Version, Iteration: e.Iteration, Level: e.Level, Starts: e.Starts, Needs: e.needs, Cause: e.cause}, nil)
+	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
 	if err != nil {
 		return err
 	}
-	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
-	e.cause = told.Cause
+	e.Source, e.Version, e.Iteration, e.Level = told.Source, told.Version, told.Iteration, told.Level
+	e.Starts, e.needs, e.cause = told.Starts, told.Needs, told.Cause
 	m.line.end = e.cause
 	m.answerEnd(e.cause, e.Saved)
-	m.lane.Done(at)
+	if at != nil {
+		m.lane.Done(at)
+	}
 	m.ended = e
 	return e
 }
 
 // ended is what rank 0 tells of the end.
 type ended struct {
+	Source    string
 	Version   uint64
 	Iteration int64
 	Level     storage.Levels
