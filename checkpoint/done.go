@@ -28,6 +28,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
+		cp.meet.tempo.ending.Store(at != nil && at.Ends() != nil)
+		defer cp.meet.tempo.ending.Store(false)
 		saved := false
 		if isFinishedWith(cp.line, last) {
 			err = cp.meet.finishedHome(ctx) // the end may have come before it was there

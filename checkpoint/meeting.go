@@ -111,6 +111,8 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if end == nil {
 		return m.saveOnly(ctx, at, write)
 	}
+	m.tempo.ending.Store(true)
+	defer m.tempo.ending.Store(false)
 	number := m.line.attempt.last
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {
