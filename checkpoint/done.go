@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
@@ -28,11 +30,14 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
-		cp.meet.tempo.ending.Store(at != nil && at.Ends() != nil)
-		defer cp.meet.tempo.ending.Store(false)
+		if at != nil && at.Ends() != nil {
+			cp.meet.tempo.ending.Store(true)
+			defer cp.meet.tempo.ending.Store(false)
+			cp.out.last.hurried = at.Ends().Left != demand.NoLimit
+		}
 		saved := false
 		if isFinishedWith(cp.line, last) {
-			err = cp.meet.finishedHome(ctx) // the end may have come before it was there
+			err = cp.meet.finishedHome(ctx, false) // the end may have come before it was there
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
@@ -69,7 +74,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 		return false, earlier
 	}
 	before := cp.line.attempt.last
-	cp.out.finishing = true
+	cp.out.finishing, cp.out.last.late = true, true
 	err = cp.out.write(ctx, iter)
 	if !commFailed(err) && ctx.Err() == nil {
 		err = errors.Join(err, cp.out.wait(ctx))
@@ -79,7 +84,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	if commFailed(err) || ctx.Err() != nil {
 		return saved, err
 	}
-	flushed := cp.meet.finishedHome(ctx) // the version before, if this one has failed
+	flushed := cp.meet.finishedHome(ctx, saved) // the version before, if this one has failed
 	switch {
 	case saved && earlier != nil:
 		cp.rootLog.Warn("an earlier version could not be written; the last one is", "error", earlier)
@@ -92,11 +97,19 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	return saved, errors.Join(err, flushed)
 }
 
-// finishedHome brings the last version of the run to the parallel file system, as far as the time of the job allows.
-func (m *meetings) finishedHome(ctx context.Context) error {
+// finishedHome brings the last version of the run to the parallel file system, as far as the time of the job allows, and
+// makes the milestones that have waited for that. One for which the time does not suffice is not worth another start of the job.
+func (m *meetings) finishedHome(ctx context.Context, saved bool) error {
 	patience, done := m.patience(ctx)
 	defer done()
-	return m.out.goHome(ctx, patience)
+	if err := m.out.goHome(ctx, patience); err != nil {
+		return err
+	}
+	landed := m.out.landLast(ctx, patience)
+	if saved && errors.Is(landed, errTimeOver) {
+		return nil
+	}
+	return landed
 }
 
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was

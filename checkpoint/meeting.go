@@ -113,6 +113,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	}
 	m.tempo.ending.Store(true)
 	defer m.tempo.ending.Store(false)
+	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {
@@ -214,7 +215,15 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	}
 	patience, done := m.patience(ctx)
 	defer done()
-	return errors.Join(failed, m.out.goHome(ctx, patience))
+	home := m.out.goHome(ctx, patience)
+	if commFailed(home) || ctx.Err() != nil {
+		return errors.Join(failed, home)
+	}
+	landed := m.out.landLast(ctx, patience)
+	if len(m.out.labels) > 0 {
+		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
+	}
+	return errors.Join(failed, home, landed)
 }
 
 // finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and
@@ -224,6 +233,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		if now, _ := m.point.End(); now != nil { // a halt may have come since
 			e.cause, e.Source = now.Cause, now.Source
 		}
+		m.forgetGone(ctx, e)
 		e.Starts, e.needs = m.starts(e)
 	}
 	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
@@ -256,7 +266,7 @@ type ended struct {
 func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause}
 	if newest := m.line.good.Load(); newest != nil {
-		e.Version, e.Iteration = newest.version, newest.iteration
+		e.id, e.Version, e.Iteration = newest.id, newest.version, newest.iteration
 		if m.placement != nil && m.placement.OnNodes() && m.root() && m.line.attempt.begun {
 			m.up.arrived()
 			if v := m.line.stored.Find(newest.id); v != nil && !v.Home {
@@ -265,6 +275,41 @@ func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 		}
 	}
 	return e
+}
+
+// forgetGone has the error name no version that somebody has deleted meanwhile: the newest one that is still there, or none. It
+// looks once, on rank 0, at what is on the parallel file system.
+func (m *meetings) forgetGone(ctx context.Context, e *DeadlineError) {
+	if e.Version == 0 || e.Saved || e.Level != 0 {
+		return
+	}
+	there, err := m.home.List(ctx)
+	if err != nil { // nobody knows
+		return
+	}
+	complete := func(id storage.ID) bool {
+		return slices.ContainsFunc(there, func(s storage.Entry) bool { return s.ID == id && s.Complete() })
+	}
+	if complete(e.id) {
+		return
+	}
+	if v := m.line.stored.Find(e.id); v != nil && v.Reached != 0 {
+		e.Level = v.Reached
+		return
+	}
+	m.log.Warn("the version that a restart would go on from is gone: somebody has deleted it", "version", e.Version, "path", m.dir())
+	e.id, e.Version, e.Iteration = storage.ID{}, 0, NoIteration
+	for _, v := range slices.Backward(m.line.stored.All()) {
+		if complete(v.ID) {
+			e.id, e.Version, e.Iteration = v.ID, v.ID.Version, v.Header.Iteration
+			return
+		}
+	}
+	for _, v := range there { // of a job that has not begun, which knows no more of them
+		if v.Complete() && v.ID.Version > e.Version {
+			e.id, e.Version = v.ID, v.ID.Version
+		}
+	}
 }
 
 // good is a version that is complete.
@@ -377,6 +422,7 @@ func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
 		return
 	}
 	e.Version = latest.Version
+	e.id, _ = storage.ParseID(latest.Directory)
 	if latest.Iteration != nil {
 		e.Iteration = *latest.Iteration
 	}

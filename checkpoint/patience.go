@@ -17,6 +17,16 @@ var errTimeOver = errors.New("the time for it is over")
 // ends with errTimeOver, so that the ranks can still agree on that. The end may be asked for, and its deadline come earlier,
 // in the meantime. done gives it back.
 func (m *meetings) patience(ctx context.Context) (limited context.Context, done func()) {
+	return m.limited(ctx, func(left time.Duration) time.Duration { return left * 9 / 10 })
+}
+
+// untilEnd is a context for what is to wait for the last version: it ends with errTimeOver as soon as there is a deadline of the end.
+func (m *meetings) untilEnd(ctx context.Context) (limited context.Context, done func()) {
+	return m.limited(ctx, func(time.Duration) time.Duration { return 0 })
+}
+
+// limited is a context that ends after a part of what is left until the deadline of the end, if that is asked for.
+func (m *meetings) limited(ctx context.Context, part func(left time.Duration) time.Duration) (limited context.Context, done func()) {
 	if m.point == nil {
 		return ctx, func() {}
 	}
@@ -30,7 +40,7 @@ func (m *meetings) patience(ctx context.Context) (limited context.Context, done 
 		for {
 			end, _ := m.point.End()
 			if end != nil && !end.Deadline.Equal(deadline) {
-				deadline, over = end.Deadline, time.After(end.Remains(time.Now())*9/10)
+				deadline, over = end.Deadline, time.After(part(end.Remains(time.Now())))
 			}
 			select {
 			case <-changed:

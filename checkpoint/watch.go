@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/internal/demand"
-	"github.com/craft-go/craft/storage"
 )
 
 // watcher looks at the demands of the job while the program computes: on rank 0 of a
@@ -127,7 +126,7 @@ func (m *meetings) restartIteration() any {
 		last, begun = g.iteration, true
 	}
 	// One that is written in the background is complete before the program has asked for it.
-	if f := m.line.flight.Load(); f != nil && f.ticket != nil && f.ticket.Ended() && f.ticket.Err() == nil && m.partsAtHome(f.id(), f.header.Size) {
+	if f := m.line.flight.Load(); f != nil && f.ticket != nil && f.ticket.Ended() && f.ticket.Err() == nil && m.hasAtHome(f.id(), f.header.Size) {
 		last, begun = f.header.Iteration, true
 	}
 	switch {
@@ -137,16 +136,4 @@ func (m *meetings) restartIteration() any {
 		return "none"
 	}
 	return last + 1
-}
-
-// partsAtHome reports whether the parallel file system has a version, as far as this rank sees. What may be on nodes is not looked for.
-func (m *meetings) partsAtHome(id storage.ID, ranks int) bool {
-	for rank := range ranks {
-		part, err := m.home.Open(context.Background(), id, storage.Part{Rank: rank, Size: ranks})
-		if err != nil {
-			return false
-		}
-		_ = part.Close() // it was only read
-	}
-	return true
 }
