@@ -53,7 +53,7 @@ func (c *core) mayWrite() error {
 }
 
 // hasAtHome reports whether the parallel file system has the parts that so many ranks have written of a version, as far as this one sees.
-func (c *core) hasAtHome(id storage.ID, ranks int) bool {
+func hasAtHome(c *core, id storage.ID, ranks int) bool {
 	for rank := range ranks {
 		part, err := c.home.Open(context.Background(), id, storage.Part{Rank: rank, Size: ranks})
 		if err != nil {

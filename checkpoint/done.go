@@ -37,12 +37,12 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		saved := false
 		if isFinishedWith(cp.line, last) {
-			err = cp.meet.finishedHome(ctx, false) // the end may have come before it was there
+			err = finishedHome(ctx, cp.meet, false) // the end may have come before it was there
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
 		if err != nil {
-			return cp.meet.cutOff(ctx, at, saved, err)
+			return cutOff(ctx, cp.meet, at, saved, err)
 		}
 		cp.meet.finished(at)
 		return nil
@@ -84,7 +84,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	if commFailed(err) || ctx.Err() != nil {
 		return saved, err
 	}
-	flushed := cp.meet.finishedHome(ctx, saved) // the version before, if this one has failed
+	flushed := finishedHome(ctx, cp.meet, saved) // the version before, if this one has failed
 	switch {
 	case saved && earlier != nil:
 		cp.rootLog.Warn("an earlier version could not be written; the last one is", "error", earlier)
@@ -99,13 +99,13 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 
 // finishedHome brings the last version of the run to the parallel file system, as far as the time of the job allows, and
 // makes the milestones that have waited for that. One for which the time does not suffice is not worth another start of the job.
-func (m *meetings) finishedHome(ctx context.Context, saved bool) error {
-	patience, done := m.patience(ctx)
+func finishedHome(ctx context.Context, m *meetings, saved bool) error {
+	limited, done := patience(ctx, m.point)
 	defer done()
-	if err := m.out.goHome(ctx, patience); err != nil {
+	if err := m.out.goHome(ctx, limited); err != nil {
 		return err
 	}
-	landed := m.out.landLast(ctx, patience)
+	landed := milestones{m.out}.makeWaiting(ctx, limited)
 	if saved && errors.Is(landed, errTimeOver) {
 		return nil
 	}

@@ -213,13 +213,13 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	patience, done := m.patience(ctx)
+	limited, done := patience(ctx, m.point)
 	defer done()
-	home := m.out.goHome(ctx, patience)
+	home := m.out.goHome(ctx, limited)
 	if commFailed(home) || ctx.Err() != nil {
 		return errors.Join(failed, home)
 	}
-	landed := m.out.landLast(ctx, patience)
+	landed := milestones{m.out}.makeWaiting(ctx, limited)
 	if len(m.out.labels) > 0 {
 		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
 	}
@@ -233,7 +233,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		if now, _ := m.point.End(); now != nil { // a halt may have come since
 			e.cause, e.Source = now.Cause, now.Source
 		}
-		m.forgetGone(ctx, e)
+		forgetGone(ctx, m, e)
 		e.Starts, e.needs = m.starts(e)
 	}
 	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
@@ -279,7 +279,7 @@ func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 
 // forgetGone has the error name no version that somebody has deleted meanwhile: the newest one that is still there, or none. It
 // looks once, on rank 0, at what is on the parallel file system.
-func (m *meetings) forgetGone(ctx context.Context, e *DeadlineError) {
+func forgetGone(ctx context.Context, m *meetings, e *DeadlineError) {
 	if e.Version == 0 || e.Saved || e.Level != 0 {
 		return
 	}
@@ -331,6 +331,9 @@ func (m *meetings) starts(e *DeadlineError) (n int, needs string) {
 	n = 1 + fruitless(m.line.attempt.before)
 	if n < tooManyStarts {
 		return 0, ""
+	}
+	if e.needs != "" {
+		return n, e.needs
 	}
 	need := m.needs()
 	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
@@ -394,12 +397,11 @@ func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err 
 	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
 		return at, nil
 	}
-	return nil, m.endBefore(ctx, at)
+	return nil, m.endBefore(ctx, at, m.newEnd(at.Ends()))
 }
 
 // endBefore ends the job at RestartIfNeeded, which has changed nothing.
-func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting) error {
-	e := m.newEnd(at.Ends())
+func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
 	if m.root() {
 		runs, err := m.home.Records(ctx)
 		if err != nil {

@@ -41,7 +41,8 @@ func (o *options) validateMilestones() error {
 //
 // All ranks call it with the same label before that call. When that returns nil the version is a milestone;
 // after an error the next one is to be. In the asynchronous modes that is so when the
-// next call that waits has returned. Of a nested checkpoint it is ErrArgument: nobody can go
+// next call that waits has returned. At the end of the job the last version goes first, and may refer to others: if the
+// time does not suffice for the milestone, ErrDeadline says so. Of a nested checkpoint it is ErrArgument: nobody can go
 // back to a version of that alone.
 func (cp *Checkpoint) Milestone(label string) error {
 	return cp.call("Milestone", func() error {
@@ -78,14 +79,14 @@ type waitingMilestone struct {
 // parallel file system.
 func (wr *writing) nextNumber() uint64 {
 	next := wr.line.attempt.last + 1
-	if wr.wholeMilestone() && wr.placement != nil {
+	if wholeMilestone(wr) && wr.placement != nil {
 		placement.Demand(wr.placement, next)
 	}
 	return next
 }
 
 // wholeMilestone reports whether the next version is to be a milestone that refers to no other.
-func (wr *writing) wholeMilestone() bool { return len(wr.labels) > 0 && !wr.last.hurried }
+func wholeMilestone(wr *writing) bool { return len(wr.labels) > 0 && !wr.last.hurried }
 
 // newFlight begins one, of a milestone if one is due.
 func (wr *writing) newFlight(f *flight) *flight {
@@ -105,9 +106,9 @@ func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) e
 	}
 	one := waitingMilestone{id: f.id(), oldest: f.header.Oldest, labels: f.done.labels, ranks: f.header.Size}
 	if !wr.last.late {
-		patience, done := wr.meet.untilEnd(ctx)
+		limited, done := untilEnd(ctx, wr.meet.point)
 		defer done()
-		err := wr.makeMilestone(ctx, patience, one)
+		err := milestones{wr}.make(ctx, limited, one)
 		switch {
 		case err == nil:
 			return nil
@@ -118,17 +119,21 @@ func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) e
 		wr.rootLog.Info("a milestone waits for the last version of the job", "version", one.id.Version)
 	}
 	wr.last.waiting = append(wr.last.waiting, one)
-	wr.up.keepUntilMarked(one)
+	marks{wr.up}.keepFor(one)
 	return nil
 }
 
-// landLast makes the milestones that have waited for the last version, as far as patience allows. Who is not made one is
+// milestones makes versions milestones.
+type milestones struct{ wr *writing }
+
+// makeWaiting makes the milestones that have waited for the last version, as far as patience allows. Who is not made one is
 // said to be not.
-func (wr *writing) landLast(ctx, patience context.Context) (err error) {
+func (of milestones) makeWaiting(ctx, patience context.Context) (err error) {
+	wr := of.wr
 	waiting := wr.last.waiting
 	wr.last = lastMilestones{}
 	for _, one := range waiting {
-		failed := wr.makeMilestone(ctx, patience, one)
+		failed := of.make(ctx, patience, one)
 		if commFailed(failed) {
 			return failed
 		}
@@ -136,18 +141,19 @@ func (wr *writing) landLast(ctx, patience context.Context) (err error) {
 			err = errors.Join(err, fmt.Errorf("version %d is stored, but is no milestone (%s): %w", one.id.Version, strings.Join(one.labels, ", "), failed))
 		}
 	}
-	wr.up.keepUntilMarked()
+	marks{wr.up}.keepFor()
 	if err != nil {
 		wr.rootLog.Warn("a milestone is not made", "error", err)
 	}
 	return err
 }
 
-// makeMilestone brings a version home, as long as patience lasts, and marks it. It is collective. Its error is text
+// make brings a version home, as long as patience lasts, and marks it. It is collective. Its error is text
 // as far as it is of a full disk: the version is stored, and is not written once more because of that.
-func (wr *writing) makeMilestone(ctx, patience context.Context, one waitingMilestone) error {
+func (of milestones) make(ctx, patience context.Context, one waitingMilestone) error {
+	wr := of.wr
 	err := wr.comeHome(ctx, patience, one.id)
-	if err == nil && wr.root() && wr.placement.OnNodes() && !wr.hasAtHome(one.id, one.ranks) {
+	if err == nil && wr.root() && wr.placement.OnNodes() && !hasAtHome(wr.core, one.id, one.ranks) {
 		err = errors.New("not all of it has come to the parallel file system") // a rank that could not copy it has given it up
 	}
 	if err == nil && wr.root() {
@@ -248,8 +254,9 @@ func (k marks) read() bool {
 	return true
 }
 
-// keepUntilMarked has versions stay, as if they were marked: they are to be milestones soon. Without any nothing does any more.
-func (u *upkeep) keepUntilMarked(versions ...waitingMilestone) {
+// keepFor has versions stay, as if they were marked: they are to be milestones soon. Without any nothing does any more.
+func (k marks) keepFor(versions ...waitingMilestone) {
+	u := k.up
 	if len(versions) == 0 {
 		u.unmarked = nil
 	}

@@ -16,21 +16,21 @@ var errTimeOver = errors.New("the time for it is over")
 // patience is a context for what waits when the job ends: with nine tenths of the time that is left until the deadline it
 // ends with errTimeOver, so that the ranks can still agree on that. The end may be asked for, and its deadline come earlier,
 // in the meantime. done gives it back.
-func (m *meetings) patience(ctx context.Context) (limited context.Context, done func()) {
-	return m.limited(ctx, func(left time.Duration) time.Duration { return left * 9 / 10 })
+func patience(ctx context.Context, point *demand.Point) (limited context.Context, done func()) {
+	return limit(ctx, point, func(left time.Duration) time.Duration { return left * 9 / 10 })
 }
 
 // untilEnd is a context for what is to wait for the last version: it ends with errTimeOver as soon as there is a deadline of the end.
-func (m *meetings) untilEnd(ctx context.Context) (limited context.Context, done func()) {
-	return m.limited(ctx, func(time.Duration) time.Duration { return 0 })
+func untilEnd(ctx context.Context, point *demand.Point) (limited context.Context, done func()) {
+	return limit(ctx, point, func(time.Duration) time.Duration { return 0 })
 }
 
-// limited is a context that ends after a part of what is left until the deadline of the end, if that is asked for.
-func (m *meetings) limited(ctx context.Context, part func(left time.Duration) time.Duration) (limited context.Context, done func()) {
-	if m.point == nil {
+// limit is a context that ends after a part of what is left until the deadline of the end, if that is asked for.
+func limit(ctx context.Context, point *demand.Point, part func(left time.Duration) time.Duration) (limited context.Context, done func()) {
+	if point == nil {
 		return ctx, func() {}
 	}
-	changed, stop := m.point.Watch()
+	changed, stop := point.Watch()
 	limited, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -38,7 +38,7 @@ func (m *meetings) limited(ctx context.Context, part func(left time.Duration) ti
 		var deadline time.Time
 		var over <-chan time.Time
 		for {
-			end, _ := m.point.End()
+			end, _ := point.End()
 			if end != nil && !end.Deadline.Equal(deadline) {
 				deadline, over = end.Deadline, time.After(part(end.Remains(time.Now())))
 			}
@@ -59,7 +59,7 @@ func (m *meetings) limited(ctx context.Context, part func(left time.Duration) ti
 }
 
 // lastEnd is the end that the job was asked for, as it is known now; nil: it was not.
-func (m *meetings) lastEnd(at *demand.Meeting) *demand.Demanded {
+func lastEnd(m *meetings, at *demand.Meeting) *demand.Demanded {
 	if m.point != nil {
 		if now, _ := m.point.End(); now != nil { // its deadline may be an earlier one than that of the meeting
 			return now
@@ -73,11 +73,11 @@ func (m *meetings) lastEnd(at *demand.Meeting) *demand.Demanded {
 
 // cutOff is the error of Finish, given that of its version: that of the end if the job has no time left for it. saved: it is
 // stored, but not where it is to be.
-func (m *meetings) cutOff(ctx context.Context, at *demand.Meeting, saved bool, err error) error {
+func cutOff(ctx context.Context, m *meetings, at *demand.Meeting, saved bool, err error) error {
 	if commFailed(err) || ctx.Err() != nil {
 		return err
 	}
-	end, over := m.lastEnd(at), errors.Is(err, errTimeOver)
+	end, over := lastEnd(m, at), errors.Is(err, errTimeOver)
 	if !over && at != nil && at.Ends() != nil {
 		var failed error
 		if over, failed = fromRoot(ctx, m.core, end.Remains(time.Now()) == 0, nil); failed != nil {

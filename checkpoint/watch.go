@@ -115,18 +115,18 @@ func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration 
 	}
 	m.watch.missed = true
 	m.log.Warn("the time to save is over, "+why+": if the job is killed now, a restart begins with the iteration after the last version",
-		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", m.restartIteration(), "longest_step", m.needs().step.Round(time.Millisecond).String())
+		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().step.Round(time.Millisecond).String())
 	return lookAtLeast
 }
 
 // restartIteration is the one with which a restart begins that goes on from what is stored now; "none": that has none.
-func (m *meetings) restartIteration() any {
+func restartIteration(m *meetings) any {
 	last, begun := int64(NoIteration), false
 	if g := m.line.good.Load(); g != nil {
 		last, begun = g.iteration, true
 	}
 	// One that is written in the background is complete before the program has asked for it.
-	if f := m.line.flight.Load(); f != nil && f.ticket != nil && f.ticket.Ended() && f.ticket.Err() == nil && m.hasAtHome(f.id(), f.header.Size) {
+	if f := m.line.flight.Load(); f != nil && f.ticket != nil && f.ticket.Ended() && f.ticket.Err() == nil && hasAtHome(m.core, f.id(), f.header.Size) {
 		last, begun = f.header.Iteration, true
 	}
 	switch {
