@@ -96,6 +96,9 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	st.line.attempt.sameDirectory = st.placement.OnNodes() // whatever comes home from there is looked for
 	found, err := st.survey(ctx)
+	if err == nil && found.Late != "" {
+		err = &lateError{found.Late}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -348,7 +351,12 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 		if err != nil {
 			return err
 		}
-		if err := cp.restart(ctx, iter); err != nil || end == nil {
+		err = cp.restart(ctx, iter)
+		var late *lateError
+		switch {
+		case errors.As(err, &late):
+			return endLate(ctx, cp.meet, late)
+		case err != nil || end == nil:
 			return err
 		}
 		return cp.meet.save(ctx, end, func(context.Context) error { return nil })

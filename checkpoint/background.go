@@ -33,6 +33,7 @@ type writing struct {
 	finishing bool
 	skipped   bool     // a write that could never be restored was skipped and logged
 	labels    []string // of the milestone that the next version is to be
+	last      lastMilestones
 }
 
 // flight is one version on its way from capture to settlement.
@@ -363,7 +364,7 @@ func (wr *writing) endAlone(ctx context.Context, f *flight) error {
 		return nil
 	}
 	if known {
-		return marks{wr.up}.set(ctx, f.id(), f.done.labels)
+		return marks{wr.up}.set(ctx, waitingMilestone{id: f.id(), oldest: f.header.Oldest, labels: f.done.labels})
 	}
 	wr.rootLog.Warn("a version is no milestone, as nobody has waited for it: call Wait before Close", "version", f.header.Version)
 	return nil

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -49,6 +50,18 @@ func (c *core) mayWrite() error {
 		}
 	}
 	return c.comm.Lease()
+}
+
+// hasAtHome reports whether the parallel file system has the parts that so many ranks have written of a version, as far as this one sees.
+func hasAtHome(c *core, id storage.ID, ranks int) bool {
+	for rank := range ranks {
+		part, err := c.home.Open(context.Background(), id, storage.Part{Rank: rank, Size: ranks})
+		if err != nil {
+			return false
+		}
+		_ = part.Close() // it was only read
+	}
+	return true
 }
 
 // outOfOrder is the error of a call that must not be made now.

@@ -63,6 +63,13 @@ func (d *deadlines) configure() error {
 	return nil
 }
 
+// fixed is the deadline that is known without asking anybody.
+func (d *deadlines) fixed() deadline.Deadline {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.config.Fixed()
+}
+
 // use has the deadlines watched until release.
 func (d *deadlines) use(log *slog.Logger) (release func()) {
 	d.mu.Lock()

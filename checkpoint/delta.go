@@ -36,7 +36,7 @@ func (wr *writing) nextDelta(h *container.Header) {
 	if planned.MemoryAlone() {
 		return // no file refers to it
 	}
-	if len(wr.labels) > 0 || planned.On(storage.TierMemory) != 0 || planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
+	if wholeMilestone(wr) || planned.On(storage.TierMemory) != 0 || planned.BelowHome() != 0 && planned.AtHome() || d.isDue(wr.possible(*h), wr.opt.DeltaFull, wr.opt.Keep) {
 		wr.store.Full()
 		d.begin(h.Version)
 		return

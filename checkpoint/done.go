@@ -2,13 +2,17 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
 // a later start restores it, Finished says so, and there is nothing to compute. iter is the last
-// iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended.
+// iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended: nil. Only
+// if its time is over before that is stored it is ErrDeadline, with what there is to go on from; with time left, an error of its own.
 // Of a run that was finished with this iteration before it changes nothing; one that has gone on since then it
 // finishes again. A program that has gone on from a later iteration, and had nothing to compute, is told so in the
 // log: what is stored stays of that one.
@@ -26,10 +30,19 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
-		if !isFinishedWith(cp.line, last) {
-			if err := finish(ctx, cp, last); err != nil {
-				return err
-			}
+		if at != nil && at.Ends() != nil {
+			cp.meet.tempo.ending.Store(true)
+			defer cp.meet.tempo.ending.Store(false)
+			cp.out.last.hurried = at.Ends().Left != demand.NoLimit
+		}
+		saved := false
+		if isFinishedWith(cp.line, last) {
+			err = finishedHome(ctx, cp.meet, false) // the end may have come before it was there
+		} else {
+			saved, err = finish(ctx, cp, last)
+		}
+		if err != nil {
+			return cutOff(ctx, cp.meet, at, saved, err)
 		}
 		cp.meet.finished(at)
 		return nil
@@ -54,28 +67,49 @@ func isFinishedWith(l *lineage, iter int64) bool {
 	return l.finished && newest != nil && newest.iteration == iter
 }
 
-// finish writes the last version of a run.
-func finish(ctx context.Context, cp *Checkpoint, iter int64) error {
+// finish writes the last version of a run. saved: it is stored, though something that err tells of has failed.
+func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err error) {
+	earlier := cp.out.wait(ctx) // what has become of the version before is no error of this one
+	if commFailed(earlier) || ctx.Err() != nil {
+		return false, earlier
+	}
 	before := cp.line.attempt.last
-	cp.out.finishing = true
-	err := cp.out.write(ctx, iter)
-	if !commFailed(err) {
-		if waited := cp.out.flush(ctx); waited != nil {
-			err = waited
-		}
+	cp.out.finishing, cp.out.last.late = true, true
+	err = cp.out.write(ctx, iter)
+	if !commFailed(err) && ctx.Err() == nil {
+		err = errors.Join(err, cp.out.wait(ctx))
 	}
 	cp.out.finishing = false
-	if cp.line.attempt.newest.Version <= before {
-		if err == nil {
-			err = fmt.Errorf("checkpoint %q: %w: Finish of a checkpoint whose stage could not be restored: the one around it has to store it", cp.name, ErrState)
-		}
+	saved = cp.line.attempt.newest.Version > before
+	if commFailed(err) || ctx.Err() != nil {
+		return saved, err
+	}
+	flushed := finishedHome(ctx, cp.meet, saved) // the version before, if this one has failed
+	switch {
+	case saved && earlier != nil:
+		cp.rootLog.Warn("an earlier version could not be written; the last one is", "error", earlier)
+	case saved:
+	case err == nil:
+		err = fmt.Errorf("checkpoint %q: %w: Finish of a checkpoint whose stage could not be restored: the one around it has to store it", cp.name, ErrState)
+	case earlier != nil:
+		err = fmt.Errorf("%w (the one before could not be written either: %w)", err, earlier)
+	}
+	return saved, errors.Join(err, flushed)
+}
+
+// finishedHome brings the last version of the run to the parallel file system, as far as the time of the job allows, and
+// makes the milestones that have waited for that. One for which the time does not suffice is not worth another start of the job.
+func finishedHome(ctx context.Context, m *meetings, saved bool) error {
+	limited, done := patience(ctx, m.point)
+	defer done()
+	if err := m.out.goHome(ctx, limited); err != nil {
 		return err
 	}
-	if err != nil {
-		return err
+	landed := milestones{m.out}.makeWaiting(ctx, limited)
+	if saved && errors.Is(landed, errTimeOver) {
+		return nil
 	}
-	cp.line.finished = true
-	return nil
+	return landed
 }
 
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was

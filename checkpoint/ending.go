@@ -31,12 +31,13 @@ type DeadlineError struct {
 	// Starts is how many starts in a row have ended without a newer version, this one included, when
 	// they are so many that another one would be of no use.
 	Starts int
-	// Err is why it could not be written at this call, or is not on the parallel file system.
+	// Err is why it could not be written at this call, is not on the parallel file system, or is no milestone.
 	Err error
 
 	cause demand.Cause
-	needs string // what a start that gets anywhere needs
-	quiet bool   // another process of the job says it: see ExitMessage
+	needs string     // what a start that gets anywhere needs
+	quiet bool       // another process of the job says it: see ExitMessage
+	id    storage.ID // of the version
 }
 
 // Error tells what is stored, and what to do.

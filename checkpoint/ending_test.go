@@ -194,7 +194,7 @@ func TestPlannedEnd(t *testing.T) {
 	require.Greater(t, took, 1500*time.Millisecond, "it has given away time")
 }
 
-// TestLateEndTellsTheRestart: a deadline that was over before the start has its warning as soon as somebody watches,
+// TestLateEndTellsTheRestart: a deadline that is over when it is heard of has its warning as soon as somebody watches,
 // with the iteration after the one that was restored.
 func TestLateEndTellsTheRestart(t *testing.T) {
 	dir := t.TempDir()
@@ -204,8 +204,8 @@ func TestLateEndTellsTheRestart(t *testing.T) {
 		cp, err := New("loop", nil, WithPath(dir), withPoint(p), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(cp.Add("iter", &iter), cp.Commit()))
-		p.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: "CRAFT_DEADLINE", Left: 0})
 		require.NoError(t, cp.RestartIfNeeded(t.Context(), &iter))
+		p.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: "Slurm", Left: 0})
 		require.Equal(t, start, iter)
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), "restart_iteration=") }, time.Minute, time.Millisecond)
 		require.Contains(t, log.String(), fmt.Sprintf("restart_iteration=%d ", start))

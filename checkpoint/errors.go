@@ -119,5 +119,5 @@ var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
 	cptypes.ErrMismatch, cptypes.ErrShared, ErrChanged, ErrStrict, ErrGuard, syscall.ENOSPC, syscall.EDQUOT,
-	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced,
+	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced, errTimeOver,
 }

@@ -112,13 +112,16 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if end == nil {
 		return m.saveOnly(ctx, at, write)
 	}
+	m.tempo.ending.Store(true)
+	defer m.tempo.ending.Store(false)
+	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	recordAsked(ctx, m.up)
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come here again when that is repaired
 	}
-	flushed := m.bringHome(ctx, end)
+	flushed := m.bringHome(ctx)
 	if commFailed(flushed) || ctx.Err() != nil {
 		return errors.Join(err, flushed)
 	}
@@ -127,13 +130,18 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil
 	}
-	if end.Deadline.IsZero() {
+	return m.endWith(ctx, at, end, saved, errors.Join(err, flushed))
+}
+
+// endWith ends this process's part. saved: the last version was written at this call; err is what has failed of that.
+func (m *meetings) endWith(ctx context.Context, at *demand.Meeting, end *demand.Demanded, saved bool, err error) error {
+	if left := end.Remains(time.Now()); left == demand.NoLimit {
 		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved)
 	} else {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", end.Remains(time.Now()).Round(time.Millisecond))
+		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", left.Round(time.Millisecond))
 	}
 	e := m.newEnd(end)
-	e.Saved, e.Err = saved, errors.Join(err, flushed)
+	e.Saved, e.Err = saved, err
 	return m.finishEnd(ctx, at, e)
 }
 
@@ -235,18 +243,22 @@ func requestsOf(at *demand.Meeting) (ids []string) {
 
 // bringHome makes sure that the newest version survives the end of the job, as far as the time allows: the one
 // before, if that which is being written fails.
-func (m *meetings) bringHome(ctx context.Context, end *demand.Demanded) error {
+func (m *meetings) bringHome(ctx context.Context) error {
 	failed := m.out.wait(ctx)
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	patience := ctx
-	if left := end.Remains(time.Now()); left != demand.NoLimit {
-		limited, cancel := context.WithTimeoutCause(ctx, left*9/10, fmt.Errorf("the time for it is over (%s)", end.Source))
-		defer cancel()
-		patience = limited
+	limited, done := patience(ctx, m.point)
+	defer done()
+	home := m.out.goHome(ctx, limited)
+	if commFailed(home) || ctx.Err() != nil {
+		return errors.Join(failed, home)
 	}
-	return errors.Join(failed, m.out.goHome(ctx, patience))
+	landed := milestones{m.out}.makeWaiting(ctx, limited)
+	if len(m.out.labels) > 0 {
+		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
+	}
+	return errors.Join(failed, home, landed)
 }
 
 // finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and
@@ -256,23 +268,27 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		if now, _ := m.point.End(); now != nil { // a halt may have come since
 			e.cause, e.Source = now.Cause, now.Source
 		}
+		forgetGone(ctx, m, e)
 		e.Starts, e.needs = m.starts(e)
 	}
-	told, err := fromRoot(ctx, m.core, ended{Version: e.Version, Iteration: e.Iteration, Level: e.Level, Starts: e.Starts, Needs: e.needs, Cause: e.cause}, nil)
+	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
 	if err != nil {
 		return err
 	}
-	e.Version, e.Iteration, e.Level, e.Starts, e.needs = told.Version, told.Iteration, told.Level, told.Starts, told.Needs
-	e.cause = told.Cause
+	e.Source, e.Version, e.Iteration, e.Level = told.Source, told.Version, told.Iteration, told.Level
+	e.Starts, e.needs, e.cause = told.Starts, told.Needs, told.Cause
 	m.line.end = e.cause
 	m.answerEnd(e.cause, e.Saved, e.Level)
-	m.lane.Done(at)
+	if at != nil {
+		m.lane.Done(at)
+	}
 	m.ended = e
 	return e
 }
 
 // ended is what rank 0 tells of the end.
 type ended struct {
+	Source    string
 	Version   uint64
 	Iteration int64
 	Level     storage.Levels
@@ -285,7 +301,7 @@ type ended struct {
 func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 	e := &DeadlineError{Source: d.Source, Iteration: NoIteration, cause: d.Cause, quiet: launched(m.core) && !m.root()}
 	if newest := m.line.good.Load(); newest != nil {
-		e.Version, e.Iteration = newest.version, newest.iteration
+		e.id, e.Version, e.Iteration = newest.id, newest.version, newest.iteration
 		if m.placement != nil && m.placement.OnNodes() && m.root() && m.line.attempt.begun {
 			m.up.arrived()
 			if v := m.line.stored.Find(newest.id); v != nil && !v.Home {
@@ -294,6 +310,41 @@ func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 		}
 	}
 	return e
+}
+
+// forgetGone has the error name no version that somebody has deleted meanwhile: the newest one that is still there, or none. It
+// looks once, on rank 0, at what is on the parallel file system.
+func forgetGone(ctx context.Context, m *meetings, e *DeadlineError) {
+	if e.Version == 0 || e.Saved || e.Level != 0 {
+		return
+	}
+	there, err := m.home.List(ctx)
+	if err != nil { // nobody knows
+		return
+	}
+	complete := func(id storage.ID) bool {
+		return slices.ContainsFunc(there, func(s storage.Entry) bool { return s.ID == id && s.Complete() })
+	}
+	if complete(e.id) {
+		return
+	}
+	if v := m.line.stored.Find(e.id); v != nil && v.Reached != 0 {
+		e.Level = v.Reached
+		return
+	}
+	m.log.Warn("the version that a restart would go on from is gone: somebody has deleted it", "version", e.Version, "path", m.dir())
+	e.id, e.Version, e.Iteration = storage.ID{}, 0, NoIteration
+	for _, v := range slices.Backward(m.line.stored.All()) {
+		if complete(v.ID) {
+			e.id, e.Version, e.Iteration = v.ID, v.ID.Version, v.Header.Iteration
+			return
+		}
+	}
+	for _, v := range there { // of a job that has not begun, which knows no more of them
+		if v.Complete() && v.ID.Version > e.Version {
+			e.id, e.Version = v.ID, v.ID.Version
+		}
+	}
 }
 
 // good is a version that is complete.
@@ -312,6 +363,9 @@ func (m *meetings) starts(e *DeadlineError) (n int, needs string) {
 	repairs, _ := m.comm.Session().Recovered()
 	if n = 1 + fruitless(m.line.attempt.before, repairs > 0); n < tooManyStarts {
 		return 0, ""
+	}
+	if e.needs != "" {
+		return n, e.needs
 	}
 	need := m.needs()
 	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
@@ -362,12 +416,11 @@ func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err 
 	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
 		return at, nil
 	}
-	return nil, m.endBefore(ctx, at)
+	return nil, m.endBefore(ctx, at, m.newEnd(at.Ends()))
 }
 
 // endBefore ends the job at RestartIfNeeded, which has changed nothing.
-func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting) error {
-	e := m.newEnd(at.Ends())
+func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
 	if m.root() {
 		runs, err := m.home.Records(ctx)
 		if err != nil {
@@ -390,6 +443,7 @@ func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
 		return
 	}
 	e.Version = latest.Version
+	e.id, _ = storage.ParseID(latest.Directory)
 	if latest.Iteration != nil {
 		e.Iteration = *latest.Iteration
 	}

@@ -41,7 +41,8 @@ func (o *options) validateMilestones() error {
 //
 // All ranks call it with the same label before that call. When that returns nil the version is a milestone;
 // after an error the next one is to be. In the asynchronous modes that is so when the
-// next call that waits has returned. Of a nested checkpoint it is ErrArgument: nobody can go
+// next call that waits has returned. At the end of the job the last version goes first, and may refer to others: if the
+// time does not suffice for the milestone, ErrDeadline says so. Of a nested checkpoint it is ErrArgument: nobody can go
 // back to a version of that alone.
 func (cp *Checkpoint) Milestone(label string) error {
 	return cp.call("Milestone", func() error {
@@ -59,15 +60,33 @@ func (cp *Checkpoint) Milestone(label string) error {
 	})
 }
 
+// lastMilestones is what an end of the job changes: its version goes first, and time may be short.
+type lastMilestones struct {
+	late    bool // a milestone is made when the last version is safe
+	hurried bool // it is written as the plan says, and may refer to others
+	waiting []waitingMilestone
+}
+
+// waitingMilestone is a version that is complete, and to be a milestone when the last one is safe.
+type waitingMilestone struct {
+	id     storage.ID
+	oldest uint64 // that it refers to
+	labels []string
+	ranks  int // that have written it
+}
+
 // nextNumber is that of the next version. If that is to be a milestone it is planned for the
 // parallel file system.
 func (wr *writing) nextNumber() uint64 {
 	next := wr.line.attempt.last + 1
-	if len(wr.labels) > 0 && wr.placement != nil {
+	if wholeMilestone(wr) && wr.placement != nil {
 		placement.Demand(wr.placement, next)
 	}
 	return next
 }
+
+// wholeMilestone reports whether the next version is to be a milestone that refers to no other.
+func wholeMilestone(wr *writing) bool { return len(wr.labels) > 0 && !wr.last.hurried }
 
 // newFlight begins one, of a milestone if one is due.
 func (wr *writing) newFlight(f *flight) *flight {
@@ -85,18 +104,67 @@ func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) e
 		wr.labels = append(f.done.labels, wr.labels...)
 		return nil
 	}
-	err := wr.comeHome(ctx, f.id())
+	one := waitingMilestone{id: f.id(), oldest: f.header.Oldest, labels: f.done.labels, ranks: f.header.Size}
+	if !wr.last.late {
+		limited, done := untilEnd(ctx, wr.meet.point)
+		defer done()
+		err := milestones{wr}.make(ctx, limited, one)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errTimeOver):
+			wr.labels = append(f.done.labels, wr.labels...)
+			return fmt.Errorf("version %d is stored, but is no milestone (the next one is to be): %w", f.header.Version, err)
+		}
+		wr.rootLog.Info("a milestone waits for the last version of the job", "version", one.id.Version)
+	}
+	wr.last.waiting = append(wr.last.waiting, one)
+	marks{wr.up}.keepFor(one)
+	return nil
+}
+
+// milestones makes versions milestones.
+type milestones struct{ wr *writing }
+
+// makeWaiting makes the milestones that have waited for the last version, as far as patience allows. Who is not made one is
+// said to be not.
+func (of milestones) makeWaiting(ctx, patience context.Context) (err error) {
+	wr := of.wr
+	waiting := wr.last.waiting
+	wr.last = lastMilestones{}
+	for _, one := range waiting {
+		failed := of.make(ctx, patience, one)
+		if commFailed(failed) {
+			return failed
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("version %d is stored, but is no milestone (%s): %w", one.id.Version, strings.Join(one.labels, ", "), failed))
+		}
+	}
+	marks{wr.up}.keepFor()
+	if err != nil {
+		wr.rootLog.Warn("a milestone is not made", "error", err)
+	}
+	return err
+}
+
+// make brings a version home, as long as patience lasts, and marks it. It is collective. Its error is text
+// as far as it is of a full disk: the version is stored, and is not written once more because of that.
+func (of milestones) make(ctx, patience context.Context, one waitingMilestone) error {
+	wr := of.wr
+	err := wr.comeHome(ctx, patience, one.id)
+	if err == nil && wr.root() && wr.placement.OnNodes() && !hasAtHome(wr.core, one.id, one.ranks) {
+		err = errors.New("not all of it has come to the parallel file system") // a rank that could not copy it has given it up
+	}
 	if err == nil && wr.root() {
-		if err = (marks{wr.up}).set(ctx, f.id(), f.done.labels); err == nil {
+		if err = (marks{wr.up}).set(ctx, one); err == nil {
 			wr.up.prune(context.WithoutCancel(ctx)) // an older one may be one too many now
 		}
 	}
 	if _, err = wr.agree(ctx, err); err != nil {
-		wr.labels = append(f.done.labels, wr.labels...)
-		// As text: the version is stored, and is not written once more because of a full disk.
-		return fmt.Errorf("version %d is stored, but is no milestone (the next one is to be): %w", f.header.Version, &milestoneError{err})
+		return &milestoneError{err}
 	}
-	wr.rootLog.Info("milestone", "version", f.header.Version, "labels", strings.Join(f.done.labels, ", "))
+	wr.rootLog.Info("milestone", "version", one.id.Version, "labels", strings.Join(one.labels, ", "))
 	return nil
 }
 
@@ -112,14 +180,17 @@ func (e *milestoneError) Unwrap() error {
 	return e.err
 }
 
-// comeHome waits until the parallel file system has a version. It is collective.
-func (wr *writing) comeHome(ctx context.Context, id storage.ID) error {
+// comeHome waits until the parallel file system has a version, as long as patience lasts. It is collective.
+func (wr *writing) comeHome(ctx, patience context.Context, id storage.ID) error {
 	if !wr.placement.OnNodes() {
 		return nil
 	}
-	err := wr.up.maintenanceDone(ctx)
+	if err := (carriedStart{wr.start}).openFiles(ctx); err != nil {
+		return err
+	}
+	err := wr.up.maintenanceDone(patience)
 	if err == nil {
-		err = disagreed(wr.placement.Flush(ctx, id))
+		err = disagreed(wr.placement.Flush(patience, id))
 	}
 	if _, err := wr.agree(ctx, err); err != nil {
 		return err
@@ -135,11 +206,11 @@ func (wr *writing) comeHome(ctx context.Context, id storage.ID) error {
 type marks struct{ up *upkeep }
 
 // set sets the marks of a version. Where there is no room, what need not be kept goes.
-func (k marks) set(ctx context.Context, id storage.ID, labels []string) error {
+func (k marks) set(ctx context.Context, one waitingMilestone) error {
 	ctx = context.WithoutCancel(ctx)
 	k.up.marksRead = time.Time{}
-	for _, label := range labels {
-		m := storage.Mark{ID: id, Label: label, Created: time.Now().UTC().Truncate(time.Millisecond)}
+	for _, label := range one.labels {
+		m := storage.Mark{ID: one.id, Oldest: one.oldest, Label: label, Created: time.Now().UTC().Truncate(time.Millisecond)}
 		err := filestore.MarksOf(k.up.home).Set(m)
 		if vfs.IsFull(err) && k.up.line.outermost().up.makeRoom(ctx) > 0 {
 			err = filestore.MarksOf(k.up.home).Set(m)
@@ -179,8 +250,20 @@ func (k marks) read() bool {
 		}
 		all = slices.DeleteFunc(all, func(o storage.Mark) bool { return o == m })
 	}
-	u.line.stored.SetMarks(all)
+	u.line.stored.SetMarks(append(all, u.unmarked...))
 	return true
+}
+
+// keepFor has versions stay, as if they were marked: they are to be milestones soon. Without any nothing does any more.
+func (k marks) keepFor(versions ...waitingMilestone) {
+	u := k.up
+	if len(versions) == 0 {
+		u.unmarked = nil
+	}
+	for _, one := range versions {
+		u.unmarked = append(u.unmarked, storage.Mark{ID: one.id, Oldest: one.oldest})
+	}
+	u.marksRead = time.Time{}
 }
 
 // takeBack removes the program's marks of a version.

@@ -41,6 +41,8 @@ type survey struct {
 	// Nesting says how the newest complete version that is known is nested; "" if
 	// there is none.
 	Nesting string
+	// Late is the source of a deadline that had passed before this start; "": there is none.
+	Late string
 	// Own: only what this job has written counts, as it began without reading.
 	Own bool
 
@@ -83,6 +85,7 @@ func (st *starting) survey(ctx context.Context) (survey, error) {
 	}
 	if err == nil && st.root() {
 		s, err = (&looker{st.core, st.line, st.reads}).look(ctx)
+		s.Late = lateStart(st, s)
 	}
 	return fromRoot(ctx, st.core, s, err)
 }

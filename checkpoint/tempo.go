@@ -19,9 +19,11 @@ type tempo struct {
 	longest atomic.Int64 // step of the present window
 	before  atomic.Int64 // and of the one before
 	cost    atomic.Int64 // of a version until it is stored, the largest of late; 0: none was
+	least   atomic.Int64 // the smallest of late
 	home    atomic.Int64 // until it is on the parallel file system, in addition
 	sent    atomic.Pointer[sent]
 	skew    atomic.Int64 // that a version has waited for other ranks, the largest of late
+	ending  atomic.Bool  // this rank is at the call at which the job ends
 }
 
 // window is how many calls one has: of the two last ones the longest step counts.
@@ -54,6 +56,11 @@ func (p *tempo) wrote() { p.last.Store(int64(time.Since(p.began))) }
 // stored notes what a version has cost. One that took longer than usual counts for a while.
 func (p *tempo) stored(cost, skew time.Duration) {
 	late(&p.cost, cost)
+	least := int64(max(cost, 1))
+	if before := p.least.Load(); before > 0 {
+		least = min(least, before*10/9+1)
+	}
+	p.least.Store(least)
 	late(&p.skew, skew)
 }
 

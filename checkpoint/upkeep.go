@@ -30,7 +30,8 @@ type upkeep struct {
 	recordCost    atomic.Int64 // ns that the last record took
 	recordMu      sync.Mutex   // held by who writes one
 	marksRead     time.Time    // when it was looked which versions are marked
-	recordUpdated time.Time    // Updated of the last one that was written: no older one takes its place
+	unmarked      []storage.Mark
+	recordUpdated time.Time // Updated of the last one that was written: no older one takes its place
 }
 
 // published is called on rank 0 when a version is complete.

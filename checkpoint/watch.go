@@ -107,15 +107,34 @@ func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration 
 	if left == demand.NoLimit || m.watch.missed {
 		return lookAtLeast
 	}
-	if rest := left - m.needs().cost; rest > lookAtMost {
-		return min(lookAtLeast, max(rest, lookAtMost))
+	why, rest := "and not all ranks have come to a call of UpdateAndWrite", left-time.Duration(m.tempo.least.Load())
+	if m.tempo.ending.Load() { // it is being saved: whether in time is known only when that is over
+		why, rest = "and the last version is not stored yet", left
+	}
+	if rest > 0 {
+		return min(lookAtLeast, max(rest, time.Millisecond))
 	}
 	m.watch.missed = true
-	next := int64(0)
-	if g := m.line.good.Load(); g != nil && g.iteration != NoIteration {
-		next = g.iteration + 1
-	}
-	m.log.Warn("the time to save is over, and not all ranks have come to a call of UpdateAndWrite: if the job is killed now, a restart begins with the iteration after the last version",
-		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", next, "longest_step", m.needs().step.Round(time.Millisecond).String())
+	m.log.Warn("the time to save is over, "+why+": if the job is killed now, a restart begins with the iteration after the last version",
+		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().step.Round(time.Millisecond).String())
 	return lookAtLeast
+}
+
+// restartIteration is the one with which a restart begins that goes on from what is stored now; "none": that has none.
+func restartIteration(m *meetings) any {
+	last, begun := int64(NoIteration), false
+	if g := m.line.good.Load(); g != nil {
+		last, begun = g.iteration, true
+	}
+	// One that is written in the background is complete before the program has asked for it.
+	if f := m.line.flight.Load(); f != nil && f.ticket != nil && f.ticket.Ended() && f.ticket.Err() == nil && hasAtHome(m.core, f.id(), f.header.Size) {
+		last, begun = f.header.Iteration, true
+	}
+	switch {
+	case !begun:
+		return 0
+	case last == NoIteration:
+		return "none"
+	}
+	return last + 1
 }

@@ -134,6 +134,14 @@ func parseNotice(text string) (notice, bool) {
 	return notice{text: text, kind: kind, argument: argument}, true
 }
 
+// Fixed is the deadline of CRAFT_DEADLINE, which nobody has to be asked for.
+func (c Config) Fixed() Deadline {
+	if c.fixed.IsZero() {
+		return Deadline{}
+	}
+	return Deadline{Left: time.Until(c.fixed), Source: env.Deadline}
+}
+
 // sources are those of the scopes.
 func (c Config) sources(scopes []Scope) []source {
 	var out []source

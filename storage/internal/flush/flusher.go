@@ -64,6 +64,7 @@ type attempt struct {
 	id     storage.ID
 	urgent bool                    // somebody waits for it
 	off    context.CancelCauseFunc // calls it off while it is being copied; nil: it is not
+	gone   bool                    // it was canceled while it was
 	ended  chan struct{}
 	err    error // when it has ended
 }
@@ -111,14 +112,21 @@ func (f *Flusher) add(id storage.ID) *attempt {
 	return one
 }
 
+// errOvertaken calls off a copy that is to be made again later.
+var errOvertaken = errors.New("another version is waited for")
+
 // Await copies a version before all others, because the program waits for it: a job that is
-// about to end may not have the time for what has piled up. Until it is done there is no
+// about to end may not have the time for what has piled up, nor for the copy that is being made, which begins
+// again afterwards. Until it is done there is no
 // limit, which is for what goes on beside the program. Await waits until this rank's parts
 // are at home, or cannot be.
 func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
 	f.mu.Lock()
 	one := f.add(id)
 	if i := slices.Index(f.queue, one); i >= 0 { // else it is done
+		if first := f.queue[0]; i > 0 && first.off != nil && !first.urgent {
+			first.off(errOvertaken)
+		}
 		copy(f.queue[1:i+1], f.queue[:i])
 		f.queue[0] = one
 		f.haste(one, true)
@@ -195,6 +203,13 @@ func (f *Flusher) flushFirst(ctx context.Context) bool {
 	f.Around(func() { err = f.flush(ctx, one.id) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	one.off = nil
+	switch {
+	case err != nil && one.gone:
+		err = storage.ErrCalledOff
+	case err != nil && errors.Is(context.Cause(ctx), errOvertaken):
+		return true
+	}
 	f.end(one, err)
 	return true
 }
@@ -208,6 +223,7 @@ func (f *Flusher) Cancel(id storage.ID) {
 	switch one := f.copies[id]; {
 	case !slices.Contains(f.queue, one):
 	case one.off != nil:
+		one.gone = true
 		one.off(storage.ErrCalledOff)
 	default:
 		f.end(one, storage.ErrCalledOff)

@@ -117,6 +117,60 @@ func TestWhatIsWaitedForGoesFirst(t *testing.T) {
 	})
 }
 
+// It does not wait for the copy that is being made either: that is thrown away, and made again, unless it is canceled.
+func TestWhatIsWaitedForOvertakes(t *testing.T) {
+	for _, cancel := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlacement(64 << 10)
+			f := p.start(t, t.Context(), 4<<10)
+			one := f.Add(idOf(1))
+			time.Sleep(2 * time.Second)
+			var waiting sync.WaitGroup
+			waiting.Go(func() { require.NoError(t, f.Await(t.Context(), idOf(2))) })
+			waiting.Wait()
+			p.mu.Lock()
+			require.Equal(t, []storage.ID{idOf(2)}, p.flushed)
+			require.Equal(t, 1, p.aborted)
+			p.mu.Unlock()
+			want := []storage.ID{idOf(2)}
+			if cancel {
+				f.Cancel(idOf(1))
+			} else {
+				want = append(want, idOf(1))
+			}
+			<-one
+			require.Equal(t, want, p.flushed)
+		})
+	}
+}
+
+// A version that is canceled while another one overtakes it is not copied again.
+func TestCancelWhatIsOvertaken(t *testing.T) {
+	hold, held := make(chan struct{}), make(chan struct{})
+	p := newPlacement(1)
+	first := true
+	f := New(p, Options{Around: func(body func()) {
+		if first {
+			first = false
+			close(held)
+			<-hold
+		}
+		body()
+	}})
+	f.Start(t.Context())
+	t.Cleanup(f.Wait)
+	f.Add(idOf(1))
+	<-held
+	awaited := make(chan error)
+	go func() { awaited <- f.Await(t.Context(), idOf(2)) }()
+	require.Eventually(t, func() bool { return f.hurries() }, time.Minute, time.Millisecond)
+	f.Cancel(idOf(1))
+	close(hold)
+	require.NoError(t, <-awaited)
+	<-f.Add(idOf(2))
+	require.False(t, f.Pending(idOf(1)))
+}
+
 // A version that is canceled ends, is thrown away, and does not hold up the others; one
 // that waits is not begun.
 func TestCancel(t *testing.T) {

@@ -1,0 +1,64 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+)
+
+// lateError is of a start whose deadline had passed before it: a step and a version for each start would be an end
+// of the job that never comes.
+type lateError struct{ source string }
+
+func (e *lateError) Error() string {
+	return "the deadline had passed before the start (" + e.source + ")"
+}
+
+// lateStart is, on rank 0, the source of a deadline that had passed before this start of the job; "": there is none, or the run was
+// finished, and has nothing to compute. An attempt that follows a failure ends at its next call instead, with what it goes on from.
+func lateStart(st *starting, s survey) string {
+	repairs, _ := st.comm.Session().Recovered()
+	if !st.reads || st.line.parent != nil || repairs > 0 || st.opt.ReadOnRestart && s.finished() {
+		return ""
+	}
+	return passedAt(st.meet, time.Now())
+}
+
+// finished reports whether the version that would be restored is the last one of a run.
+func (s survey) finished() bool {
+	return len(s.Candidates) > 0 && slices.ContainsFunc(s.versions, func(v sighting) bool {
+		return v.ID == s.Candidates[0].ID && storage.Finished(v.header)
+	})
+}
+
+// passedAt is the source of a deadline of the job that has passed, as far as it is known without waiting; "": there is none.
+func passedAt(m *meetings, now time.Time) (source string) {
+	if m.point != nil {
+		if plan := m.point.Plan(); plan != nil && plan.Remains(now) == 0 {
+			return plan.Source
+		}
+	}
+	if launched(m.core) || m.opt.point != nil {
+		return ""
+	}
+	if at := ofProcess.fixed(); !at.None() && at.Left <= 0 {
+		return at.Source
+	}
+	return ""
+}
+
+// endLate ends the job at RestartIfNeeded, which has changed nothing, because its deadline had passed before.
+func endLate(ctx context.Context, m *meetings, late *lateError) error {
+	m.rootLog.Warn("the deadline had passed before the start: nothing is computed", "source", late.source)
+	asked := demand.Demand{Cause: demand.Deadline, Source: late.source, Left: 0}
+	if m.root() && m.point != nil { // others have nothing to begin either
+		m.point.Ask(asked)
+	}
+	e := m.newEnd(&demand.Demanded{Demand: asked})
+	e.needs = fmt.Sprintf("%v: it needs a later one", late)
+	return m.endBefore(ctx, nil, e)
+}

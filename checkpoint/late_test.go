@@ -1,0 +1,84 @@
+package checkpoint
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/demand"
+)
+
+func passedDeadline() demand.Demand {
+	return demand.Demand{Cause: demand.Deadline, Planned: true, Source: "CRAFT_DEADLINE", Left: 0}
+}
+
+// A start whose deadline had passed before computes nothing, changes nothing, and is one of those that have got nowhere.
+func TestDeadlinePassedBeforeTheStart(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		dir, want, version := t.TempDir(), 0, uint64(0)
+		if begun {
+			p := demand.NewLocal()
+			_, _, err := runToEnd(t.Context(), dir, p, 100, 10, func(iter int) {
+				if iter == 33 {
+					p.Ask(end("x"))
+				}
+			})
+			require.ErrorIs(t, err, ErrDeadline)
+			want, version = 34, latestVersion(t, dir)
+		}
+		for start := 1; start <= 4; start++ {
+			var log syncBuffer
+			p := demand.NewLocal()
+			p.Ask(passedDeadline())
+			_, _, err := runToEnd(t.Context(), dir, p, 100, 10, func(int) { require.Fail(t, "it has begun") }, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			var d *DeadlineError
+			require.ErrorAs(t, err, &d)
+			require.Equal(t, version, d.Version)
+			require.Contains(t, log.String(), "the deadline had passed before the start")
+			if start < tooManyStarts {
+				require.Equal(t, ExitRequeue, ExitCode(err), "start %d", start)
+			} else {
+				require.Equal(t, ExitFailed, ExitCode(err), "start %d", start)
+				require.ErrorContains(t, err, "the deadline had passed before the start (CRAFT_DEADLINE): it needs a later one")
+			}
+		}
+		_, first, err := runToEnd(t.Context(), dir, demand.NewLocal(), 100, 10, nil)
+		require.NoError(t, err)
+		require.Equal(t, want, first)
+
+		p := demand.NewLocal()
+		p.Ask(passedDeadline())
+		_, _, err = runToEnd(t.Context(), dir, p, 100, 10, nil)
+		require.NoError(t, err, "it is finished, and has nothing to compute")
+	}
+}
+
+// All ranks end there, whether they have heard of the deadline or not.
+func TestDeadlinePassedBeforeTheStartOfRanks(t *testing.T) {
+	w := newMemoryWorld(t, 4, 2, "partner")
+	w.begins = func(p *memoryProgram) {
+		if p.c.Rank() == 0 {
+			w.cluster.Ask(passedDeadline())
+			require.NoError(t, eventually(func() bool { return p.cp.meet.point.Plan() != nil }))
+		}
+	}
+	w.step = func(*memoryProgram) error { return errors.New("it has begun") }
+	err := w.job()
+	require.ErrorIs(t, err, ErrDeadline)
+	require.Equal(t, ExitRequeue, ExitCode(err))
+	w.step, w.begins = nil, nil
+	w.run()
+	require.Equal(t, []int{0}, w.restarts)
+}
+
+// What the environment says of the deadline is known at the first call, without a launcher.
+func TestFixedDeadlineIsKnownAtOnce(t *testing.T) {
+	for value, want := range map[string]string{"2020-01-01 00:00": "CRAFT_DEADLINE", "+1h": "", "": ""} {
+		t.Setenv("CRAFT_DEADLINE", value)
+		p := newProgram(t, nil, true, WithPath(t.TempDir()))
+		require.Equal(t, want, passedAt(p.cp.meet, p.cp.meet.tempo.began))
+		require.NoError(t, p.cp.Close())
+	}
+}

@@ -1,0 +1,128 @@
+package checkpoint
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/vfs"
+)
+
+// endingLoop is a program, on a clock of its own, that stores versions and is asked to end.
+type endingLoop struct {
+	cp   *Checkpoint
+	p    *demand.Point
+	log  syncBuffer
+	v    []float64
+	slow time.Duration // of each file that is written
+}
+
+func newEndingLoop(t *testing.T, mode AsyncMode) *endingLoop {
+	l := &endingLoop{p: demand.NewLocal(), v: make([]float64, 1<<20)}
+	disk := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpRename && strings.Contains(op.Path, "v-") {
+			time.Sleep(l.slow)
+		}
+		return nil
+	})
+	cp, err := New("loop", nil, WithPath("/cp"), withFS(disk), withPoint(l.p), WithAsync(mode), WithLogger(slog.New(slog.NewTextHandler(&l.log, nil))))
+	require.NoError(t, err)
+	l.cp = cp
+	require.NoError(t, errors.Join(cp.Add("v", &l.v), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	return l
+}
+
+func (l *endingLoop) ask(left time.Duration) {
+	l.p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: left})
+}
+
+// tooLate reports whether the log says that nothing can be saved any more, with which iteration a restart begins.
+func (l *endingLoop) tooLate(restart string) bool {
+	synctest.Wait()
+	return strings.Contains(l.log.String(), "the time to save is over") && strings.Contains(l.log.String(), "restart_iteration="+restart+" ")
+}
+
+func (l *endingLoop) silent() bool {
+	synctest.Wait()
+	return !strings.Contains(l.log.String(), "the time to save is over")
+}
+
+// With a short grace, and nothing measured, nobody knows that a safe point would come too late until it would.
+func TestShortGraceIsNotOverTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newEndingLoop(t, AsyncOff)
+		l.ask(time.Second)
+		time.Sleep(990 * time.Millisecond)
+		require.True(t, l.silent(), "%s", &l.log)
+		require.ErrorIs(t, l.cp.UpdateAndWrite(t.Context(), 0, 1), ErrDeadline)
+		require.NoError(t, l.cp.Close())
+		require.True(t, l.silent(), "%s", &l.log)
+	})
+}
+
+// What a version has taken at least is the time that a safe point needs.
+func TestTimeToSaveIsOver(t *testing.T) {
+	for _, measured := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l, restart, over := newEndingLoop(t, AsyncOff), "0", time.Second
+			if measured {
+				l.slow = 2 * time.Second // the first one is an exception
+				require.NoError(t, l.cp.UpdateAndWrite(t.Context(), 0, 1))
+				l.slow = 100 * time.Millisecond
+				require.NoError(t, l.cp.UpdateAndWrite(t.Context(), 1, 1))
+				restart, over = "2", 900*time.Millisecond
+			}
+			l.ask(time.Second)
+			time.Sleep(over - 5*time.Millisecond)
+			require.True(t, l.silent(), "%s", &l.log)
+			time.Sleep(10 * time.Millisecond)
+			require.True(t, l.tooLate(restart), "%s", &l.log)
+			require.NoError(t, l.cp.Close())
+		})
+	}
+}
+
+// A version that is being saved is in time until the time is over, however long others have taken.
+func TestSavingIsNotTooLate(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newEndingLoop(t, AsyncOff)
+			l.slow = 800 * time.Millisecond
+			require.NoError(t, l.cp.UpdateAndWrite(t.Context(), 0, 1))
+			l.ask(time.Second)
+			time.Sleep(100 * time.Millisecond) // 900 ms are left, and then 800 are needed
+			if late {
+				l.slow = 2 * time.Second
+			}
+			require.ErrorIs(t, l.cp.UpdateAndWrite(t.Context(), 1, 1), ErrDeadline)
+			require.NoError(t, l.cp.Close())
+			require.Equal(t, !late, l.silent(), "%s", &l.log)
+			if late {
+				require.True(t, l.tooLate("1"), "%s", &l.log)
+				require.Contains(t, l.log.String(), "the last version is not stored yet")
+			}
+		})
+	}
+}
+
+// A version that was written in the background is gone on from, though the program has not waited for it.
+func TestTimeToSaveNamesWhatIsComplete(t *testing.T) {
+	for _, mode := range []AsyncMode{AsyncCopy, AsyncZeroCopy} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newEndingLoop(t, mode)
+			require.NoError(t, l.cp.UpdateAndWrite(t.Context(), 0, 1))
+			require.NoError(t, l.cp.UpdateAndWrite(t.Context(), 7, 1))
+			<-l.cp.line.flight.Load().ticket.Done()
+			l.ask(time.Second)
+			time.Sleep(2 * time.Second)
+			require.True(t, l.tooLate("8"), "%s", &l.log)
+			require.NoError(t, l.cp.Close())
+		})
+	}
+}
