@@ -111,6 +111,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if end == nil {
 		return m.saveOnly(ctx, at, write)
 	}
+	defer m.tempo.savesUntil()()
 	number := m.line.attempt.last
 	err := write(ctx)
 	if commFailed(err) || ctx.Err() != nil {

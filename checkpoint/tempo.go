@@ -15,13 +15,14 @@ type tempo struct {
 	// warned: the longest step for which it was said that the grace does not do.
 	warned time.Duration
 
-	last    atomic.Int64 // when the last call was, or returned from a write; 0: there was none
+	last    atomic.Int64 // when the present step began; 0: there is none, as in a call that writes, or waits
 	longest atomic.Int64 // step of the present window
 	before  atomic.Int64 // and of the one before
 	cost    atomic.Int64 // of a version until it is stored, the largest of late; 0: none was
 	home    atomic.Int64 // until it is on the parallel file system, in addition
 	sent    atomic.Pointer[sent]
 	skew    atomic.Int64 // that a version has waited for other ranks, the largest of late
+	saves   atomic.Int64 // since when this rank saves at the end of the job; 0: it does not
 }
 
 // window is how many calls one has: of the two last ones the longest step counts.
@@ -48,8 +49,33 @@ func (p *tempo) arrived() (longest bool) {
 	return longest
 }
 
+// pauses notes that a call writes, or waits for a version, until goOn: that is no part of a step.
+func (p *tempo) pauses() (goOn func()) {
+	began, last := time.Now(), p.last.Swap(0)
+	return func() {
+		if last > 0 {
+			p.last.Store(last + int64(time.Since(began)))
+		}
+	}
+}
+
 // wrote notes that a call has written something: the next step begins now.
 func (p *tempo) wrote() { p.last.Store(int64(time.Since(p.began))) }
+
+// saving is how long this rank has saved at the end of the job; 0: it does not.
+func (p *tempo) saving(now time.Time) time.Duration {
+	since := p.saves.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(1, now.Sub(p.began)-time.Duration(since))
+}
+
+// savesUntil notes that this rank saves at the end of the job, until it calls the function that this returns.
+func (p *tempo) savesUntil() (saved func()) {
+	p.saves.Store(max(1, int64(time.Since(p.began))))
+	return func() { p.saves.Store(0) }
+}
 
 // stored notes what a version has cost. One that took longer than usual counts for a while.
 func (p *tempo) stored(cost, skew time.Duration) {
@@ -74,7 +100,10 @@ func (p *tempo) step() time.Duration {
 }
 
 // needs is what the end of the job needs.
-type needs struct{ step, skew, cost time.Duration }
+type needs struct {
+	step, skew, cost time.Duration
+	before           time.Duration // that a version takes which may be on its way then, as far as it was measured
+}
 
 func (n needs) sum() time.Duration { return n.step + n.skew + n.cost }
 
@@ -88,6 +117,7 @@ const (
 func (p *tempo) needs(bytes int64, leveled bool) needs {
 	guess := guessedStart + time.Duration(float64(bytes)/guessedRate*float64(time.Second))
 	n := needs{step: p.step(), skew: time.Duration(p.skew.Load()), cost: time.Duration(p.cost.Load())}
+	n.before = n.skew + n.cost
 	if n.cost == 0 {
 		n.cost = guess
 	}
@@ -95,6 +125,7 @@ func (p *tempo) needs(bytes int64, leveled bool) needs {
 		n.cost += guess
 	} else if leveled {
 		n.cost += home
+		n.before += home
 	}
 	return n
 }

@@ -87,9 +87,11 @@ func (m *meetings) look(now time.Time) time.Duration {
 	return lookAtLeast
 }
 
-// planned is how long before a deadline the end is asked for.
+// planned is how long before a deadline the end is asked for. A version that is due anyhow may be on its way then, or begin
+// before all ranks have heard of it: the time of one counts twice, unless it is a guess.
 func (m *meetings) planned() time.Duration {
-	return m.needs().sum()*5/4 + 500*time.Millisecond
+	n := m.needs()
+	return (n.sum()+n.before)*5/4 + 500*time.Millisecond
 }
 
 // lookAtEnd tells of an end that was asked for, and when it comes too late.
@@ -106,15 +108,30 @@ func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration 
 	if left == demand.NoLimit || m.watch.missed {
 		return lookAtLeast
 	}
-	if rest := left - m.needs().cost; rest > lookAtMost {
+	if rest := m.untilMissed(now, left); rest > lookAtMost {
 		return min(lookAtLeast, max(rest, lookAtMost))
 	}
 	m.watch.missed = true
+	where := "not all ranks have come to a call of UpdateAndWrite"
+	if m.tempo.saving(now) > 0 {
+		where = "the version is not complete: not all ranks have come to a call of UpdateAndWrite, or it takes longer than those before"
+	}
 	next := int64(0)
 	if g := m.line.good.Load(); g != nil && g.iteration != NoIteration {
 		next = g.iteration + 1
 	}
-	m.log.Warn("the time to save is over, and not all ranks have come to a call of UpdateAndWrite: if the job is killed now, a restart begins with the iteration after the last version",
+	m.log.Warn("the time to save is over, and "+where+"; if the job is killed now, a restart begins with the iteration after the last version",
 		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", next, "longest_step", m.needs().step.Round(time.Millisecond).String())
 	return lookAtLeast
+}
+
+// untilMissed is how long it is too early to say that the time to save is over, of which so much is left. Where this rank
+// saves already it may still wait for others: that is not known before the version has taken as long as it should.
+func (m *meetings) untilMissed(now time.Time, left time.Duration) time.Duration {
+	n := m.needs()
+	rest := left - n.cost
+	if saving := m.tempo.saving(now); saving > 0 {
+		rest = max(rest, min(n.cost*5/4+n.skew+2*lookAtMost-saving, left-2*lookAtMost))
+	}
+	return rest
 }
