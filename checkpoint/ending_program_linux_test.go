@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/craft-go/craft/aft"
@@ -36,6 +37,7 @@ type endingJob struct {
 	Save       time.Duration // that a version takes at least
 	Levels     string
 	Nodes      int
+	Spin       bool // a goroutine for each processor does nothing but compute
 }
 
 func (j endingJob) ranks() int { return max(1, j.Processes, j.Goroutines) }
@@ -104,6 +106,14 @@ func runEnding(arg string) int {
 				fmt.Fprintln(os.Stderr, err)
 			}
 			return code
+		}
+	}
+	if j.Spin {
+		for range runtime.GOMAXPROCS(0) {
+			go func() {
+				for n := uint64(1); n != 0; n += 2 { // until this process ends: it calls nothing
+				}
+			}()
 		}
 	}
 	fmt.Fprintln(os.Stderr, "listening")
