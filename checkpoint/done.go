@@ -8,7 +8,8 @@ import (
 
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
 // a later start restores it, Finished says so, and there is nothing to compute. iter is the last
-// iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended.
+// iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended; what cannot be stored then is
+// ErrDeadline, as it is in UpdateAndWrite.
 // Of a run that was finished with this iteration before it changes nothing; one that has gone on since then it
 // finishes again. A program that has gone on from a later iteration, and had nothing to compute, is told so in the
 // log: what is stored stays of that one.
@@ -27,7 +28,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
 		if !isFinishedWith(cp.line, last) {
-			if err := finish(ctx, cp, last); err != nil {
+			number := cp.line.attempt.last
+			if err := cp.meet.unfinished(ctx, at, number, finish(ctx, cp, last)); err != nil {
 				return err
 			}
 		}

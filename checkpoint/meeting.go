@@ -189,6 +189,21 @@ func (m *meetings) finished(at *demand.Meeting) {
 	m.lane.Done(at)
 }
 
+// unfinished is the error of Finish, at which the job may be to end: err is why the last state is not stored as it should be on this
+// rank. Versions after number are of this call.
+func (m *meetings) unfinished(ctx context.Context, at *demand.Meeting, number uint64, err error) error {
+	if at == nil || at.Ends() == nil || m.line.unreachable() || commFailed(err) {
+		return err
+	}
+	_, err = m.agree(ctx, err) // it may be known to some ranks alone
+	if err == nil || commFailed(err) || ctx.Err() != nil {
+		return err
+	}
+	e := m.newEnd(at.Ends())
+	e.Saved, e.Err = m.line.attempt.newest.Version > number, err
+	return m.finishEnd(ctx, at, e)
+}
+
 // requestsOf are those that wait for an answer.
 func requestsOf(at *demand.Meeting) (ids []string) {
 	for _, d := range at.For {
