@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -193,4 +195,24 @@ func TestToldOfARankThatDoesNotCome(t *testing.T) {
 		})
 		require.ErrorIs(t, err, ErrDeadline)
 	})
+}
+
+// slow is a number that a version takes long for.
+type slow struct {
+	n     *uint64
+	takes time.Duration
+}
+
+// Update is called before the number is stored.
+func (s *slow) Update() error {
+	time.Sleep(s.takes)
+	return nil
+}
+
+func (s *slow) WriteTo(w io.Writer) (int64, error) {
+	return 8, binary.Write(w, binary.LittleEndian, *s.n)
+}
+
+func (s *slow) ReadFrom(r io.Reader) (int64, error) {
+	return 8, binary.Read(r, binary.LittleEndian, s.n)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"time"
@@ -217,24 +216,4 @@ func (j endingJob) tell(ctx context.Context, c *comm.Comm, s endingState) error 
 		fmt.Println("digest", digestOf(states))
 	}
 	return nil
-}
-
-// slow is a number that a version takes long for.
-type slow struct {
-	n     *uint64
-	takes time.Duration
-}
-
-// Update is called before the number is stored.
-func (s *slow) Update() error {
-	time.Sleep(s.takes)
-	return nil
-}
-
-func (s *slow) WriteTo(w io.Writer) (int64, error) {
-	return 8, binary.Write(w, binary.LittleEndian, *s.n)
-}
-
-func (s *slow) ReadFrom(r io.Reader) (int64, error) {
-	return 8, binary.Read(r, binary.LittleEndian, s.n)
 }
