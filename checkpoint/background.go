@@ -300,7 +300,10 @@ func (wr *writing) await(ctx context.Context, f *flight) error {
 // whatever error but that of the context: then the write goes on. It is
 // collective.
 func (cp *Checkpoint) Wait(ctx context.Context) error {
-	return cp.call("Wait", func() error { return cp.out.wait(ctx) })
+	return cp.call("Wait", func() error {
+		defer cp.meet.tempo.pauses()()
+		return cp.out.wait(ctx)
+	})
 }
 
 func (wr *writing) wait(ctx context.Context) error {

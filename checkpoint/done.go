@@ -12,7 +12,7 @@ import (
 // Finish stores the last state of a run, on the parallel file system, and marks the run as finished:
 // a later start restores it, Finished says so, and there is nothing to compute. iter is the last
 // iteration that was done. It is collective. If the job is asked to end meanwhile, it has ended: nil. Only
-// if its time is over before that is stored it is ErrDeadline, with what there is to go on from; with time left, an error of its own.
+// if that cannot be stored, or not in time, it is ErrDeadline then, as in UpdateAndWrite, with what there is to go on from.
 // Of a run that was finished with this iteration before it changes nothing; one that has gone on since then it
 // finishes again. A program that has gone on from a later iteration, and had nothing to compute, is told so in the
 // log: what is stored stays of that one.
@@ -31,8 +31,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
 		if at != nil && at.Ends() != nil {
-			cp.meet.tempo.ending.Store(true)
-			defer cp.meet.tempo.ending.Store(false)
+			defer cp.meet.tempo.savesUntil()()
 			cp.out.last.hurried = at.Ends().Left != demand.NoLimit
 		}
 		saved := false
@@ -41,8 +40,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
-		if err != nil {
-			return cutOff(ctx, cp.meet, at, saved, err)
+		if err := cutOff(ctx, cp.meet, at, saved, err); err != nil {
+			return err
 		}
 		cp.meet.finished(at)
 		return nil

@@ -282,6 +282,31 @@ func (e *endingSuite) wait(s *endingStart, fail func(string, ...any)) int {
 	return -1
 }
 
+// TestEndOfABusyProgram: one that leaves no processor to anybody else hears of the end, saves, and ends in its grace.
+func TestEndOfABusyProgram(t *testing.T) {
+	e := &endingSuite{t: t, mark: testprocess.Mark(t)}
+	fail := func(format string, args ...any) { require.FailNow(t, fmt.Sprintf(format, args...)) }
+	for _, j := range []endingJob{{Mode: AsyncOff}, {Mode: AsyncCopy, Goroutines: 2}, {Mode: AsyncOff, Processes: 2}} {
+		j.Dir, j.Steps, j.Step, j.Cells, j.Every, j.Nodes, j.Spin = t.TempDir(), 1<<30, time.Millisecond, 1000, 1000, 1, true
+		s := e.start(j)
+		require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "begins with iteration") }), &s.stderr)
+		grace, err := time.ParseDuration(endingGrace())
+		require.NoError(t, err)
+		asked := time.Now()
+		require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+		require.Equal(t, 75, e.wait(s, fail), &s.stderr)
+		require.Less(t, time.Since(asked), grace)
+		next := e.goesOnWith(s, fail)
+		j.Steps, j.Spin = next+3, false
+		s = e.start(j)
+		require.Zero(t, e.wait(s, fail), &s.stderr)
+		begun, _ := saysBegins.find(s.stderr.String())
+		require.Equal(t, next, begun)
+		require.Equal(t, "digest "+j.expected()+"\n", s.stdout.String())
+		e.mark.NoneLeft(t)
+	}
+}
+
 // TestSignalsOfAProcessThatLeads are its launcher's alone: OnSignal ends it by no second Ctrl-C.
 func TestSignalsOfAProcessThatLeads(t *testing.T) {
 	e := &endingSuite{t: t, mark: testprocess.Mark(t)}

@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/craft-go/craft/aft"
@@ -36,6 +36,7 @@ type endingJob struct {
 	Save       time.Duration // that a version takes at least
 	Levels     string
 	Nodes      int
+	Spin       bool // a goroutine for each processor does nothing but compute
 }
 
 func (j endingJob) ranks() int { return max(1, j.Processes, j.Goroutines) }
@@ -104,6 +105,14 @@ func runEnding(arg string) int {
 				fmt.Fprintln(os.Stderr, err)
 			}
 			return code
+		}
+	}
+	if j.Spin {
+		for range runtime.GOMAXPROCS(0) {
+			go func() {
+				for n := uint64(1); n != 0; n += 2 { // until this process ends: it calls nothing
+				}
+			}()
 		}
 	}
 	fmt.Fprintln(os.Stderr, "listening")
@@ -207,24 +216,4 @@ func (j endingJob) tell(ctx context.Context, c *comm.Comm, s endingState) error 
 		fmt.Println("digest", digestOf(states))
 	}
 	return nil
-}
-
-// slow is a number that a version takes long for.
-type slow struct {
-	n     *uint64
-	takes time.Duration
-}
-
-// Update is called before the number is stored.
-func (s *slow) Update() error {
-	time.Sleep(s.takes)
-	return nil
-}
-
-func (s *slow) WriteTo(w io.Writer) (int64, error) {
-	return 8, binary.Write(w, binary.LittleEndian, *s.n)
-}
-
-func (s *slow) ReadFrom(r io.Reader) (int64, error) {
-	return 8, binary.Read(r, binary.LittleEndian, s.n)
 }

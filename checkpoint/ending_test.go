@@ -183,17 +183,6 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A planned end uses its time.
-func TestPlannedEnd(t *testing.T) {
-	dir, p := t.TempDir(), demand.NewLocal()
-	began := time.Now()
-	p.Ask(demand.Demand{Cause: demand.Deadline, Planned: true, Source: "CRAFT_DEADLINE", Left: 4 * time.Second})
-	_, _, err := runToEnd(t.Context(), dir, p, 1<<30, 100, func(int) { time.Sleep(time.Millisecond) })
-	require.ErrorIs(t, err, ErrDeadline)
-	took := time.Since(began)
-	require.Greater(t, took, 1500*time.Millisecond, "it has given away time")
-}
-
 // TestLateEndTellsTheRestart: a deadline that is over when it is heard of has its warning as soon as somebody watches,
 // with the iteration after the one that was restored.
 func TestLateEndTellsTheRestart(t *testing.T) {

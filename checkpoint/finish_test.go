@@ -54,12 +54,12 @@ func TestFinishAfterAVersionThatFailed(t *testing.T) {
 	}
 }
 
-// A last version that cannot be written is an error of that version while there is time, and the end of the job when there is none.
+// A last version that cannot be written is an error of that version, and the end of a job that was asked to end.
 func TestFinishThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		left time.Duration // demand.NoLimit: nobody asks for the end
 		code int
-	}{"nobody asks": {demand.NoLimit, ExitFailed}, "time left": {time.Hour, ExitFailed}, "time over": {0, ExitRequeue}} {
+	}{"nobody asks": {demand.NoLimit, ExitFailed}, "time left": {time.Hour, ExitRequeue}, "time over": {0, ExitRequeue}} {
 		for _, mode := range allModes {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
 				p, sum := demand.NewLocal(), 0

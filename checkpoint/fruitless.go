@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
@@ -29,6 +31,24 @@ func fruitless(runs []storage.Record, repaired bool) (n int) {
 		}
 	}
 	return n
+}
+
+// starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
+// new, if they are too many, and says what another one needs. It is for rank 0.
+func starts(m *meetings, e *DeadlineError) (n int, needs string) {
+	if e.Saved || m.line.attempt.written > 0 || e.cause != demand.Deadline {
+		return 0, ""
+	}
+	repairs, _ := m.comm.Session().Recovered()
+	if n = 1 + fruitless(m.line.attempt.before, repairs > 0); n < tooManyStarts {
+		return 0, ""
+	}
+	if e.needs != "" {
+		return n, e.needs
+	}
+	need := m.needs()
+	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
+		m.acc.now().RestartTime.Round(time.Millisecond), need.step.Round(time.Millisecond), need.cost.Round(time.Millisecond))
 }
 
 // yield is what the starts of this process's job have come to, for ExitCode, which knows an error alone.

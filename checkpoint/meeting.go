@@ -84,7 +84,7 @@ func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, er
 	}
 	// A call at which nothing can be saved is no end of a step.
 	if !m.line.unreachable() && m.tempo.arrived() && m.root() {
-		m.warnOfGrace()
+		warnOfGrace(m)
 	}
 	at, err := m.lane.Call(ctx)
 	switch {
@@ -112,8 +112,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if end == nil {
 		return m.saveOnly(ctx, at, write)
 	}
-	m.tempo.ending.Store(true)
-	defer m.tempo.ending.Store(false)
+	defer m.tempo.savesUntil()()
 	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	recordAsked(ctx, m.up)
@@ -269,7 +268,7 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 			e.cause, e.Source = now.Cause, now.Source
 		}
 		forgetGone(ctx, m, e)
-		e.Starts, e.needs = m.starts(e)
+		e.Starts, e.needs = starts(m, e)
 	}
 	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
 	if err != nil {
@@ -352,101 +351,6 @@ type good struct {
 	id        storage.ID
 	version   uint64
 	iteration int64
-}
-
-// starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
-// new, if they are too many, and says what another one needs. It is for rank 0.
-func (m *meetings) starts(e *DeadlineError) (n int, needs string) {
-	if e.Saved || m.line.attempt.written > 0 || e.cause != demand.Deadline {
-		return 0, ""
-	}
-	repairs, _ := m.comm.Session().Recovered()
-	if n = 1 + fruitless(m.line.attempt.before, repairs > 0); n < tooManyStarts {
-		return 0, ""
-	}
-	if e.needs != "" {
-		return n, e.needs
-	}
-	need := m.needs()
-	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
-		m.acc.now().RestartTime.Round(time.Millisecond), need.step.Round(time.Millisecond), need.cost.Round(time.Millisecond))
-}
-
-// needs is what the end of the job needs now.
-func (m *meetings) needs() needs {
-	return m.tempo.needs(m.reg.bytes.Load(), m.leveled())
-}
-
-// warnOfGrace says once, and again when a step is twice as long, that a signal would come too late.
-func (m *meetings) warnOfGrace() {
-	if !takesSignals() || m.tempo.cost.Load() == 0 {
-		return
-	}
-	n := m.needs()
-	if n.sum() <= m.opt.Grace || n.step < 2*m.tempo.warned || n.step == m.tempo.warned {
-		return
-	}
-	m.tempo.warned = max(n.step, 1)
-	round := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
-	m.log.Warn("a signal would leave too little time to save: a step, the skew between ranks and a version take longer together than the grace; give more, or call UpdateAndWrite more often",
-		"longest_step", round(n.step), "skew", round(n.skew), "cost", round(n.cost),
-		"CRAFT_GRACE", m.opt.Grace.String(), "would_do", round((n.sum()*11/10).Truncate(time.Second)+time.Second))
-}
-
-// takesSignals reports whether this process has signals ask for the end: see OnSignal.
-func takesSignals() bool {
-	for _, what := range demand.This.Taken() {
-		if what == demand.TakesEnd {
-			return true
-		}
-	}
-	return false
-}
-
-// arriveAtStart is arrive of RestartIfNeeded, where the job ends if it is to: it has changed nothing. But what it
-// has written itself, before it has recovered, ends with it on the nodes: end is that of a job that first goes on from there.
-func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err error) {
-	if m.line.parent != nil {
-		return nil, nil
-	}
-	at, err := m.arrive(ctx, "RestartIfNeeded")
-	if err != nil || at == nil || at.Ends() == nil {
-		return nil, err
-	}
-	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
-		return at, nil
-	}
-	return nil, m.endBefore(ctx, at, m.newEnd(at.Ends()))
-}
-
-// endBefore ends the job at RestartIfNeeded, which has changed nothing.
-func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
-	if m.root() {
-		runs, err := m.home.Records(ctx)
-		if err != nil {
-			m.log.Debug("the records of earlier runs cannot be read", "error", err)
-		}
-		m.line.attempt.before = runs
-		m.lookUp(ctx, e)
-	}
-	err := m.finishEnd(ctx, at, e)
-	if m.root() && m.opt.Record && errors.Is(err, ErrDeadline) {
-		m.up.recordEnd(context.WithoutCancel(ctx))
-	}
-	return err
-}
-
-// lookUp fills in what a restart would go on from, as what stands beside the versions tells.
-func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
-	latest, err := m.home.Announced(ctx)
-	if err != nil || latest == nil {
-		return
-	}
-	e.Version = latest.Version
-	e.id, _ = storage.ParseID(latest.Directory)
-	if latest.Iteration != nil {
-		e.Iteration = *latest.Iteration
-	}
 }
 
 // causeText is how a record calls the cause of an end.

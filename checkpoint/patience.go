@@ -71,20 +71,19 @@ func lastEnd(m *meetings, at *demand.Meeting) *demand.Demanded {
 	return nil
 }
 
-// cutOff is the error of Finish, given that of its version: that of the end if the job has no time left for it. saved: it is
-// stored, but not where it is to be.
+// cutOff is the error of Finish, given that of its version: that of the end if the job is to end, or has no time left
+// for it. saved: it is stored, but not where it is to be.
 func cutOff(ctx context.Context, m *meetings, at *demand.Meeting, saved bool, err error) error {
-	if commFailed(err) || ctx.Err() != nil {
+	if commFailed(err) || ctx.Err() != nil || m.line.unreachable() {
 		return err
 	}
-	end, over := lastEnd(m, at), errors.Is(err, errTimeOver)
-	if !over && at != nil && at.Ends() != nil {
-		var failed error
-		if over, failed = fromRoot(ctx, m.core, end.Remains(time.Now()) == 0, nil); failed != nil {
-			return errors.Join(err, failed)
+	end := lastEnd(m, at)
+	switch asked := at != nil && at.Ends() != nil; {
+	case asked:
+		if _, err = m.agree(ctx, err); err == nil || commFailed(err) || ctx.Err() != nil { // it may be known to some ranks alone
+			return err
 		}
-	}
-	if !over {
+	case !errors.Is(err, errTimeOver):
 		return err
 	}
 	if end == nil { // another rank has heard of it

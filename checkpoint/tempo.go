@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -15,7 +16,7 @@ type tempo struct {
 	// warned: the longest step for which it was said that the grace does not do.
 	warned time.Duration
 
-	last    atomic.Int64 // when the last call was, or returned from a write; 0: there was none
+	last    atomic.Int64 // when the present step began; 0: there is none, as in a call that writes, or waits
 	longest atomic.Int64 // step of the present window
 	before  atomic.Int64 // and of the one before
 	cost    atomic.Int64 // of a version until it is stored, the largest of late; 0: none was
@@ -23,7 +24,7 @@ type tempo struct {
 	home    atomic.Int64 // until it is on the parallel file system, in addition
 	sent    atomic.Pointer[sent]
 	skew    atomic.Int64 // that a version has waited for other ranks, the largest of late
-	ending  atomic.Bool  // this rank is at the call at which the job ends
+	saves   atomic.Int64 // since when this rank saves at the end of the job; 0: it does not
 }
 
 // window is how many calls one has: of the two last ones the longest step counts.
@@ -50,8 +51,33 @@ func (p *tempo) arrived() (longest bool) {
 	return longest
 }
 
+// pauses notes that a call writes, or waits for a version, until goOn: that is no part of a step.
+func (p *tempo) pauses() (goOn func()) {
+	began, last := time.Now(), p.last.Swap(0)
+	return func() {
+		if last > 0 {
+			p.last.Store(last + int64(time.Since(began)))
+		}
+	}
+}
+
 // wrote notes that a call has written something: the next step begins now.
 func (p *tempo) wrote() { p.last.Store(int64(time.Since(p.began))) }
+
+// saving is how long this rank has saved at the end of the job; 0: it does not.
+func (p *tempo) saving(now time.Time) time.Duration {
+	since := p.saves.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(1, now.Sub(p.began)-time.Duration(since))
+}
+
+// savesUntil notes that this rank saves at the end of the job, until it calls the function that this returns.
+func (p *tempo) savesUntil() (saved func()) {
+	p.saves.Store(max(1, int64(time.Since(p.began))))
+	return func() { p.saves.Store(0) }
+}
 
 // stored notes what a version has cost. One that took longer than usual counts for a while.
 func (p *tempo) stored(cost, skew time.Duration) {
@@ -81,7 +107,10 @@ func (p *tempo) step() time.Duration {
 }
 
 // needs is what the end of the job needs.
-type needs struct{ step, skew, cost time.Duration }
+type needs struct {
+	step, skew, cost time.Duration
+	before           time.Duration // that a version takes which may be on its way then, as far as it was measured
+}
 
 func (n needs) sum() time.Duration { return n.step + n.skew + n.cost }
 
@@ -95,6 +124,7 @@ const (
 func (p *tempo) needs(bytes int64, leveled bool) needs {
 	guess := guessedStart + time.Duration(float64(bytes)/guessedRate*float64(time.Second))
 	n := needs{step: p.step(), skew: time.Duration(p.skew.Load()), cost: time.Duration(p.cost.Load())}
+	n.before = n.skew + n.cost
 	if n.cost == 0 {
 		n.cost = guess
 	}
@@ -102,6 +132,7 @@ func (p *tempo) needs(bytes int64, leveled bool) needs {
 		n.cost += guess
 	} else if leveled {
 		n.cost += home
+		n.before += home
 	}
 	return n
 }
@@ -117,8 +148,39 @@ func (m *meetings) measured(f *flight, err error) {
 		m.tempo.sent.Store(&sent{f.id(), time.Now()})
 	}
 	if m.root() {
-		m.warnOfGrace()
+		warnOfGrace(m)
 	}
+}
+
+// needs is what the end of the job needs now.
+func (m *meetings) needs() needs {
+	return m.tempo.needs(m.reg.bytes.Load(), m.leveled())
+}
+
+// warnOfGrace says once, and again when a step is twice as long, that a signal would come too late.
+func warnOfGrace(m *meetings) {
+	if !takesSignals() || m.tempo.cost.Load() == 0 {
+		return
+	}
+	n := m.needs()
+	if n.sum() <= m.opt.Grace || n.step < 2*m.tempo.warned || n.step == m.tempo.warned {
+		return
+	}
+	m.tempo.warned = max(n.step, 1)
+	round := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
+	m.log.Warn("a signal would leave too little time to save: a step, the skew between ranks and a version take longer together than the grace; give more, or call UpdateAndWrite more often",
+		"longest_step", round(n.step), "skew", round(n.skew), "cost", round(n.cost),
+		"CRAFT_GRACE", m.opt.Grace.String(), "would_do", round((n.sum()*11/10).Truncate(time.Second)+time.Second))
+}
+
+// takesSignals reports whether this process has signals ask for the end: see OnSignal.
+func takesSignals() bool {
+	for _, what := range demand.This.Taken() {
+		if what == demand.TakesEnd {
+			return true
+		}
+	}
+	return false
 }
 
 // sent is a version on its way from the nodes to the parallel file system.

@@ -88,9 +88,11 @@ func (m *meetings) look(now time.Time) time.Duration {
 	return lookAtLeast
 }
 
-// planned is how long before a deadline the end is asked for.
+// planned is how long before a deadline the end is asked for. A version that is due anyhow may be on its way then, or begin
+// before all ranks have heard of it: the time of one counts twice, unless it is a guess.
 func (m *meetings) planned() time.Duration {
-	return m.needs().sum()*5/4 + 500*time.Millisecond
+	n := m.needs()
+	return (n.sum()+n.before)*5/4 + 500*time.Millisecond
 }
 
 // lookAtEnd tells of an end that was asked for, and when it comes too late.
@@ -107,17 +109,28 @@ func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration 
 	if left == demand.NoLimit || m.watch.missed {
 		return lookAtLeast
 	}
-	why, rest := "and not all ranks have come to a call of UpdateAndWrite", left-time.Duration(m.tempo.least.Load())
-	if m.tempo.ending.Load() { // it is being saved: whether in time is known only when that is over
-		why, rest = "and the last version is not stored yet", left
-	}
-	if rest > 0 {
+	if rest := untilMissed(m, now, left); rest > 0 {
 		return min(lookAtLeast, max(rest, time.Millisecond))
 	}
+	why := "and not all ranks have come to a call of UpdateAndWrite"
+	if m.tempo.saving(now) > 0 {
+		why = "and the last version is not stored yet: not all ranks have come to a call of UpdateAndWrite, or it takes longer than those before"
+	}
 	m.watch.missed = true
-	m.log.Warn("the time to save is over, "+why+": if the job is killed now, a restart begins with the iteration after the last version",
+	m.log.Warn("the time to save is over, "+why+"; if the job is killed now, a restart begins with the iteration after the last version",
 		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().step.Round(time.Millisecond).String())
 	return lookAtLeast
+}
+
+// untilMissed is how long it is too early to say that the time to save is over, of which so much is left. Where this rank
+// saves already it may still wait for others: that is not known before the version has taken as long as it should.
+func untilMissed(m *meetings, now time.Time, left time.Duration) time.Duration {
+	rest := left - time.Duration(m.tempo.least.Load())
+	if saving := m.tempo.saving(now); saving > 0 {
+		n := m.needs()
+		rest = max(rest, min(n.cost*5/4+n.skew+2*lookAtMost-saving, left-2*lookAtMost))
+	}
+	return rest
 }
 
 // restartIteration is the one with which a restart begins that goes on from what is stored now; "none": that has none.

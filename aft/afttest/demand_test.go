@@ -190,3 +190,30 @@ func TestLanes(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestAskedBeforeAnythingElse: what a rank asks for with its first statement is heard, in jobs of many ranks, too.
+func TestAskedBeforeAnythingElse(t *testing.T) {
+	for range 50 {
+		var cluster afttest.Cluster
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err := cluster.Run(ctx, 8, func(ctx context.Context, r *afttest.Rank) error {
+			if r.Comm().Rank() == 0 {
+				cluster.Ask(demand.Demand{Cause: demand.Deadline, Left: time.Hour})
+			}
+			point, key := demand.LaneOf(r.Comm(), "unused")
+			lane := point.Join(key)
+			defer lane.Leave()
+			for {
+				m, err := lane.Call(ctx)
+				if err != nil || m != nil && m.Ends() != nil {
+					return err
+				}
+				if time.Sleep(time.Millisecond); ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+			}
+		})
+		cancel()
+		require.NoError(t, err)
+	}
+}

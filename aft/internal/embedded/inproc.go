@@ -157,9 +157,13 @@ func (c *inprocCluster) keepTime(done <-chan struct{}) {
 	}
 }
 
-// begin starts the processes.
-func (c *inprocCluster) begin() {
-	c.post(func(now time.Time) { c.rootActions(c.root.Begin(now)) })
+// begin starts the job; begun is called before any of its ranks runs: this goroutine may have to handle events of theirs
+// before it returns.
+func (c *inprocCluster) begin(begun func()) {
+	c.post(func(now time.Time) {
+		c.rootActions(c.root.Begin(now))
+		begun()
+	})
 }
 
 // ask asks the job for something.

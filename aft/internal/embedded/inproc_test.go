@@ -22,7 +22,7 @@ func TestKilledWhileItStarts(t *testing.T) {
 				body = ctx
 				kill(c, p)
 			}
-			c.begin()
+			c.begin(func() {})
 			c.wait()
 			require.ErrorIs(t, context.Cause(body), ErrKilled)
 			require.NotZero(t, c.ended.Code)

@@ -45,7 +45,7 @@ func TestReplacementStartsAtDetection(t *testing.T) {
 		}
 		j.ranks.Go(func() { j.run(ctx, p) })
 	}
-	c.begin()
+	c.begin(func() {})
 	c.wait()
 	j.ranks.Wait()
 	require.NoError(t, j.result())

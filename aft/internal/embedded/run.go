@@ -95,11 +95,14 @@ func run(ctx context.Context, cfg InprocConfig, strict bool, body func(context.C
 	done := make(chan struct{})
 	var clock sync.WaitGroup
 	clock.Go(func() { c.keepTime(done) })
-	c.begin()
-	defer demand.This.Join(c.ask)()
-	if cfg.Begun != nil {
-		cfg.Begun(c.ask)
-	}
+	var leave func()
+	c.begin(func() {
+		leave = demand.This.Join(c.ask)
+		if cfg.Begun != nil {
+			cfg.Begun(c.ask)
+		}
+	})
+	defer func() { leave() }()
 	c.wait()
 	j.ranks.Wait()
 	close(done)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,4 +62,50 @@ func endLate(ctx context.Context, m *meetings, late *lateError) error {
 	e := m.newEnd(&demand.Demanded{Demand: asked})
 	e.needs = fmt.Sprintf("%v: it needs a later one", late)
 	return m.endBefore(ctx, nil, e)
+}
+
+// arriveAtStart is arrive of RestartIfNeeded, where the job ends if it is to: it has changed nothing. But what it
+// has written itself, before it has recovered, ends with it on the nodes: end is that of a job that first goes on from there.
+func (m *meetings) arriveAtStart(ctx context.Context) (end *demand.Meeting, err error) {
+	if m.line.parent != nil {
+		return nil, nil
+	}
+	at, err := m.arrive(ctx, "RestartIfNeeded")
+	if err != nil || at == nil || at.Ends() == nil {
+		return nil, err
+	}
+	if repairs, _ := m.comm.Session().Recovered(); repairs > 0 && m.leveled() {
+		return at, nil
+	}
+	return nil, m.endBefore(ctx, at, m.newEnd(at.Ends()))
+}
+
+// endBefore ends the job at RestartIfNeeded, which has changed nothing.
+func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *DeadlineError) error {
+	if m.root() {
+		runs, err := m.home.Records(ctx)
+		if err != nil {
+			m.log.Debug("the records of earlier runs cannot be read", "error", err)
+		}
+		m.line.attempt.before = runs
+		m.lookUp(ctx, e)
+	}
+	err := m.finishEnd(ctx, at, e)
+	if m.root() && m.opt.Record && errors.Is(err, ErrDeadline) {
+		m.up.recordEnd(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// lookUp fills in what a restart would go on from, as what stands beside the versions tells.
+func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
+	latest, err := m.home.Announced(ctx)
+	if err != nil || latest == nil {
+		return
+	}
+	e.Version = latest.Version
+	e.id, _ = storage.ParseID(latest.Directory)
+	if latest.Iteration != nil {
+		e.Iteration = *latest.Iteration
+	}
 }
