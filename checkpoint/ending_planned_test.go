@@ -185,7 +185,7 @@ func TestToldOfARankThatDoesNotCome(t *testing.T) {
 					time.Sleep(time.Until(at) - 5*time.Second)
 					require.NotContains(t, log.String(), "the time to save is over")
 					time.Sleep(time.Until(at))
-					require.Contains(t, log.String(), "the time to save is over, and the version is not complete: not all ranks have come")
+					require.Contains(t, log.String(), "the time to save is over, and the last version is not stored yet: not all ranks have come")
 					require.Contains(t, log.String(), "restart_iteration=1 ")
 				}
 				if err := cp.UpdateAndWrite(ctx, iter, 100); err != nil {

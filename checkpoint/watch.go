@@ -128,7 +128,7 @@ func untilMissed(m *meetings, now time.Time, left time.Duration) time.Duration {
 	rest := left - time.Duration(m.tempo.least.Load())
 	if saving := m.tempo.saving(now); saving > 0 {
 		n := m.needs()
-		rest = max(rest, min(n.cost*5/4+n.skew+2*lookAtMost-saving, left-2*lookAtMost))
+		rest = max(rest, min(n.cost*5/4+n.skew+2*lookAtMost-saving, left-lookAtMost))
 	}
 	return rest
 }
