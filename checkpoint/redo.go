@@ -59,12 +59,12 @@ const (
 )
 
 // recordBetween writes the record between versions, so that it is known of a run that
-// is killed how far it has come.
-func (u *upkeep) recordBetween(ctx context.Context) {
+// is killed how far it has come. now is that of the call.
+func (u *upkeep) recordBetween(ctx context.Context, now time.Time) {
 	if !u.root() || !u.opt.Record || !u.line.attempt.begun || u.light {
 		return
 	}
-	if time.Since(u.lastRecord) < max(recordEvery, recordShare*time.Duration(u.recordCost.Load())) {
+	if now.Sub(u.lastRecord) < max(recordEvery, recordShare*time.Duration(u.recordCost.Load())) {
 		return
 	}
 	defer u.acc.stats.time(&u.acc.stats.CheckpointTime)()

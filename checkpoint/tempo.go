@@ -51,6 +51,15 @@ func (p *tempo) arrived() (longest bool) {
 	return longest
 }
 
+// called is when the present call of UpdateAndWrite began, where that is known: to look at a clock is most of what one costs that
+// is not due.
+func called(m *meetings) time.Time {
+	if last := m.tempo.last.Load(); last > 0 && m.lane != nil && !m.line.unreachable() {
+		return m.tempo.began.Add(time.Duration(last))
+	}
+	return time.Now()
+}
+
 // pauses notes that a call writes, or waits for a version, until goOn: that is no part of a step.
 func (p *tempo) pauses() (goOn func()) {
 	began, last := time.Now(), p.last.Swap(0)

@@ -55,7 +55,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			if err != nil {
 				return err
 			}
-			cp.up.recordBetween(ctx)
+			cp.up.recordBetween(ctx, called(cp.meet))
 			if cp.opt.Debug >= 4 {
 				cp.message("UpdateAndWrite is not due", "iteration", iter, "frequency", freq)
 			}
