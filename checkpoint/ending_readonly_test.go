@@ -27,7 +27,6 @@ type readOnlyJob struct {
 	nodes    [2]*vfs.Mem
 	readOnly atomic.Bool
 	steps    int
-	log      syncBuffer
 	mu       sync.Mutex
 	first    int // iteration of the last start
 	errs     []error

@@ -59,9 +59,8 @@ func TestOldNewsHaveNobodyWait(t *testing.T) {
 func TestWhatIsNotStoredIsAskedForAgain(t *testing.T) {
 	saves := func(now time.Time, d *Decider, stored []string) (list []Demand) {
 		d.Renew(now, []Member{1})
-		var out []Out
 		for _, source := range []string{"a", "b"} {
-			out, _ = d.Ask(now, Demand{Source: source, Left: NoLimit})
+			out, _ := d.Ask(now, Demand{Source: source, Left: NoLimit})
 			now = now.Add(together)
 			serial := out[0].Hold.Serial
 			d.Passed(now, 1, Passed{Serial: serial, Lanes: []Position{{Lane: "x", Open: true}, {Lane: "y", Open: true}}})
@@ -70,8 +69,8 @@ func TestWhatIsNotStoredIsAskedForAgain(t *testing.T) {
 			}
 		}
 		require.Len(t, d.Saves(now), map[bool]int{true: 0, false: 2}[len(stored) == 2])
-		out, _ = d.Ask(now, Demand{Source: "c", ID: "7", Left: NoLimit})
-		if out = d.Renew(now, []Member{1}); len(out) > 0 {
+		d.Ask(now, Demand{Source: "c", ID: "7", Left: NoLimit})
+		if out := d.Renew(now, []Member{1}); len(out) > 0 {
 			list = out[0].Hold.Demands
 		}
 		return list
