@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,8 +70,11 @@ func isFinishedWith(l *lineage, iter int64) bool {
 // finish writes the last version of a run. saved: it is stored, though something that err tells of has failed.
 func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err error) {
 	earlier := cp.out.wait(ctx) // what has become of the version before is no error of this one
-	if commFailed(earlier) || ctx.Err() != nil {
+	switch {
+	case commFailed(earlier):
 		return false, earlier
+	case ctx.Err() != nil: // also where there was nothing to wait for
+		return false, fmt.Errorf("checkpoint %q: Finish: %w", cp.name, cmp.Or(earlier, context.Cause(ctx)))
 	}
 	before := cp.line.attempt.last
 	cp.out.finishing, cp.out.last.late = true, true
@@ -80,7 +84,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	}
 	cp.out.finishing = false
 	saved = cp.line.attempt.newest.Version > before
-	if commFailed(err) || ctx.Err() != nil {
+	if commFailed(err) || err != nil && ctx.Err() != nil {
 		return saved, err
 	}
 	flushed := finishedHome(ctx, cp.meet, saved) // the version before, if this one has failed
