@@ -102,6 +102,10 @@ func (u *upkeep) recordEnd(ctx context.Context) {
 	if err := filestore.MakeDir(u.home); err != nil {
 		u.log.Debug("no directory for the record of the run", "error", err)
 	}
-	u.writeRecord(ctx, u.newRecord(time.Now(), true))
+	r := u.newRecord(time.Now(), true)
+	if n := len(at.before); n > 0 { // what the last one knew of is looked up there
+		r.Damaged = at.before[n-1].Damaged
+	}
+	u.writeRecord(ctx, r)
 	at.id, at.lineage = container.AttemptID{}, container.LineageID{}
 }
