@@ -224,6 +224,7 @@ func (cp *Checkpoint) close() error {
 	cp.forget()
 	settled := cp.line.flight.Load() == nil
 	err := cp.out.drain()
+	milestones{cp.out}.tellLost()
 	carried := false
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())
