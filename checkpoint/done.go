@@ -105,7 +105,14 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 	limited, done := patience(ctx, m.point)
 	defer done()
-	if err := m.out.goHome(ctx, limited); err != nil {
+	there, err := false, error(nil)
+	if !saved {
+		there, err = wasHome(ctx, m)
+	}
+	if err == nil && !there {
+		err = m.out.goHome(ctx, limited)
+	}
+	if err != nil {
 		return err
 	}
 	landed := milestones{m.out}.makeWaiting(ctx, limited)
@@ -113,6 +120,20 @@ func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 		return nil
 	}
 	return landed
+}
+
+// wasHome reports whether the newest version is known to be on the parallel file system: for that no time is needed,
+// as of a run that was finished before. It is collective.
+func wasHome(ctx context.Context, m *meetings) (is bool, err error) {
+	if !m.placement.OnNodes() {
+		return false, nil
+	}
+	if m.root() {
+		m.up.arrived()
+		v := m.line.stored.Find(m.line.point.ID)
+		is = v != nil && v.Home
+	}
+	return fromRoot(ctx, m.core, is, nil)
 }
 
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was
