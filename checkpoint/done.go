@@ -125,7 +125,7 @@ func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 // wasHome reports whether the newest version is known to be on the parallel file system: for that no time is needed,
 // as of a run that was finished before. It is collective.
 func wasHome(ctx context.Context, m *meetings) (is bool, err error) {
-	if !m.placement.OnNodes() {
+	if m.placement == nil || !m.placement.OnNodes() { // nil: the first write could not begin
 		return false, nil
 	}
 	if m.root() {
