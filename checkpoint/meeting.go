@@ -249,11 +249,14 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	}
 	limited, done := patience(ctx, m.point)
 	defer done()
-	home := m.out.goHome(ctx, limited)
+	home := m.out.aroundHome(ctx, limited)
+	if !commFailed(home) && ctx.Err() == nil {
+		home = errors.Join(home, m.out.goHome(ctx, limited))
+	}
 	if commFailed(home) || ctx.Err() != nil {
 		return errors.Join(failed, home)
 	}
-	landed := milestones{m.out}.makeWaiting(ctx, limited)
+	landed := milestones{m.line.outermost().out}.makeWaiting(ctx, limited) // others have none
 	if len(m.out.labels) > 0 {
 		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
 	}
