@@ -110,6 +110,29 @@ func TestEndBeforeTheStartKeepsWhatIsDamaged(t *testing.T) {
 	require.Equal(t, runs[1].Damaged, runs[2].Damaged)
 }
 
+// So does the one that a computation was begun anew of which nothing is stored: what is older is not gone on from without a word.
+func TestEndBeforeTheStartKeepsThatItBeganAnew(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		var log syncBuffer
+		j := countingJob{dir: t.TempDir()}
+		j.startsAt(t, 0, 3)
+		j.startsAt(t, 0, 0, WithReadOnRestart(false))
+		if ended {
+			p := demand.NewLocal()
+			p.Ask(end("x"))
+			_, err := j.start(t, 1, withPoint(p))
+			require.ErrorIs(t, err, ErrDeadline)
+			runs, err := j.home(t).Records(t.Context())
+			require.NoError(t, err)
+			require.Len(t, runs, 3)
+			require.NotEmpty(t, runs[1].Anew)
+			require.Equal(t, runs[1].Anew, runs[2].Anew)
+		}
+		j.startsAt(t, 3, 0, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		require.Contains(t, log.String(), "began anew and has no complete version", "ended: %v", ended)
+	}
+}
+
 // What the environment says of the deadline is known at the first call, without a launcher.
 func TestFixedDeadlineIsKnownAtOnce(t *testing.T) {
 	for value, want := range map[string]string{"2020-01-01 00:00": "CRAFT_DEADLINE", "+1h": "", "": ""} {
