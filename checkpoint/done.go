@@ -41,6 +41,11 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
+		if err == nil && at != nil && at.Ends() != nil {
+			limited, done := patience(ctx, cp.meet.point)
+			err = cp.out.aroundHome(ctx, limited)
+			done()
+		}
 		if err := cutOff(ctx, cp.meet, at, saved, err); err != nil {
 			return err
 		}

@@ -41,8 +41,8 @@ func TestNestedSteps(t *testing.T) {
 }
 
 // endsInALoop runs a program of two loops, with a version of each iteration on the node, and returns where they were taken up. The
-// job is asked to end before the fourth iteration of the third stage, if p is not nil.
-func endsInALoop(ctx context.Context, path, node string, mode AsyncMode, p *demand.Point) (from [2]int, err error) {
+// job is asked to end before the fourth iteration of the third stage, if p is not nil; or before that has finished.
+func endsInALoop(ctx context.Context, path, node string, mode AsyncMode, p *demand.Point, finishes bool) (from [2]int, err error) {
 	opts := []Option{
 		WithPath(path), WithNodePath(node), WithLevels(storage.Local.Every(1), storage.PFS.Every(100)), WithAsync(mode), WithLogger(slog.New(slog.DiscardHandler)),
 	}
@@ -60,12 +60,19 @@ func endsInALoop(ctx context.Context, path, node string, mode AsyncMode, p *dema
 		outer.RestartIfNeeded(ctx, &stage), inner.RestartIfNeeded(ctx, &iter)); err != nil {
 		return from, err
 	}
+	ask := func() { p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour}) }
 	for from = [2]int{stage, iter}; stage < 3; stage++ {
 		for ; iter < 5; iter++ {
-			if p != nil && stage == 2 && iter == 3 {
-				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour})
+			if p != nil && !finishes && stage == 2 && iter == 3 {
+				ask()
 			}
 			if err := inner.UpdateAndWrite(ctx, iter, 1); err != nil {
+				return from, err
+			}
+		}
+		if finishes && stage == 2 {
+			ask()
+			if err := inner.Finish(ctx, iter-1); err != nil {
 				return from, err
 			}
 		}
@@ -80,15 +87,17 @@ func endsInALoop(ctx context.Context, path, node string, mode AsyncMode, p *dema
 // The version that the end leaves in an inner loop can be gone on from when the nodes are given to others: what is around it is at home, too.
 func TestEndInALoopOnNodes(t *testing.T) {
 	for _, mode := range allModes {
-		path := filepath.Join(t.TempDir(), "pfs")
-		_, err := endsInALoop(t.Context(), path, t.TempDir(), mode, demand.NewLocal())
-		var d *DeadlineError
-		require.ErrorAs(t, err, &d, "%v", mode)
-		require.True(t, d.Saved)
-		require.NoError(t, d.Err)
-		require.Zero(t, d.Level)
-		from, err := endsInALoop(t.Context(), path, t.TempDir(), mode, nil)
-		require.NoError(t, err)
-		require.Equal(t, [2]int{2, 4}, from, "%v", mode)
+		for finishes, next := range map[bool][2]int{false: {2, 4}, true: {2, 5}} {
+			path := filepath.Join(t.TempDir(), "pfs")
+			_, err := endsInALoop(t.Context(), path, t.TempDir(), mode, demand.NewLocal(), finishes)
+			var d *DeadlineError
+			require.ErrorAs(t, err, &d, "%v", mode)
+			require.Equal(t, !finishes, d.Saved, "of the outer one it is the last version")
+			require.NoError(t, d.Err)
+			require.Zero(t, d.Level)
+			from, err := endsInALoop(t.Context(), path, t.TempDir(), mode, nil, false)
+			require.NoError(t, err)
+			require.Equal(t, next, from, "%v", mode)
+		}
 	}
 }
