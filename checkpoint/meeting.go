@@ -150,13 +150,15 @@ func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(
 	m.out.demanded = at
 	err := write(ctx)
 	m.out.demanded = nil
-	if err == nil && len(requestsOf(at)) > 0 {
-		err = m.out.wait(ctx)
+	f := m.line.flight.Load()
+	onItsWay := f != nil && f.demanded == at // then err is of the version before
+	if onItsWay && len(requestsOf(at)) > 0 {
+		err = errors.Join(err, m.out.wait(ctx))
 	}
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come to it again when that is repaired
 	}
-	if err != nil {
+	if err != nil && !onItsWay {
 		m.notStored(at, err)
 	}
 	m.lane.Done(at)
