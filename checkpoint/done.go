@@ -43,7 +43,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		}
 		if err == nil && at != nil && at.Ends() != nil {
 			limited, done := patience(ctx, cp.meet.point)
-			err = cp.out.aroundHome(ctx, limited)
+			err = aroundHome(ctx, limited, cp.out)
 			done()
 		}
 		if err := cutOff(ctx, cp.meet, at, saved, err); err != nil {

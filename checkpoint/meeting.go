@@ -251,7 +251,7 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	}
 	limited, done := patience(ctx, m.point)
 	defer done()
-	home := m.out.aroundHome(ctx, limited)
+	home := aroundHome(ctx, limited, m.out)
 	if !commFailed(home) && ctx.Err() == nil {
 		home = errors.Join(home, m.out.goHome(ctx, limited))
 	}

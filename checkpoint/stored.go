@@ -96,12 +96,12 @@ func (wr *writing) goHome(ctx, patience context.Context) error {
 
 // aroundHome is goHome of the checkpoints around this one, the outermost first: a restart comes to what this one has stored through
 // the versions in whose stage it is. Those that are there already need no time.
-func (wr *writing) aroundHome(ctx, patience context.Context) error {
+func aroundHome(ctx, patience context.Context, wr *writing) error {
 	if wr.line.parent == nil {
 		return nil
 	}
 	around := wr.line.parent.out
-	if err := around.aroundHome(ctx, patience); err != nil {
+	if err := aroundHome(ctx, patience, around); err != nil {
 		return err
 	}
 	if err := around.wait(ctx); err != nil {
