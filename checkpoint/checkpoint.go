@@ -71,7 +71,7 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, pace: cp.pace}
 	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start, pace: cp.pace}
 	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, tempo: newTempo()}
-	cp.start.meet, cp.out.meet = cp.meet, cp.meet
+	cp.start.meet, cp.out.meet, cp.line.out = cp.meet, cp.meet, cp.out
 	cp.out.listener.f = o.afterVersion
 	cp.self = cp
 	if err := filestore.CheckName(name); err != nil {
@@ -224,6 +224,7 @@ func (cp *Checkpoint) close() error {
 	cp.forget()
 	settled := cp.line.flight.Load() == nil
 	err := cp.out.drain()
+	milestones{cp.out}.tellLost()
 	carried := false
 	if !errors.Is(err, async.ErrHangs) { // else they are still being used
 		err = errors.Join(err, cp.out.staging.Free())

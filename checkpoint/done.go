@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,11 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
+		if err == nil && at != nil && at.Ends() != nil {
+			limited, done := patience(ctx, cp.meet.point)
+			err = aroundHome(ctx, limited, cp.out)
+			done()
+		}
 		if err := cutOff(ctx, cp.meet, at, saved, err); err != nil {
 			return err
 		}
@@ -69,8 +75,11 @@ func isFinishedWith(l *lineage, iter int64) bool {
 // finish writes the last version of a run. saved: it is stored, though something that err tells of has failed.
 func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err error) {
 	earlier := cp.out.wait(ctx) // what has become of the version before is no error of this one
-	if commFailed(earlier) || ctx.Err() != nil {
+	switch {
+	case commFailed(earlier):
 		return false, earlier
+	case ctx.Err() != nil: // also where there was nothing to wait for
+		return false, fmt.Errorf("checkpoint %q: Finish: %w", cp.name, cmp.Or(earlier, context.Cause(ctx)))
 	}
 	before := cp.line.attempt.last
 	cp.out.finishing, cp.out.last.late = true, true
@@ -80,7 +89,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	}
 	cp.out.finishing = false
 	saved = cp.line.attempt.newest.Version > before
-	if commFailed(err) || ctx.Err() != nil {
+	if commFailed(err) || err != nil && ctx.Err() != nil {
 		return saved, err
 	}
 	flushed := finishedHome(ctx, cp.meet, saved) // the version before, if this one has failed
@@ -101,7 +110,14 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 	limited, done := patience(ctx, m.point)
 	defer done()
-	if err := m.out.goHome(ctx, limited); err != nil {
+	there, err := false, error(nil)
+	if !saved {
+		there, err = wasHome(ctx, m)
+	}
+	if err == nil && !there {
+		err = m.out.goHome(ctx, limited)
+	}
+	if err != nil {
 		return err
 	}
 	landed := milestones{m.out}.makeWaiting(ctx, limited)
@@ -109,6 +125,20 @@ func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 		return nil
 	}
 	return landed
+}
+
+// wasHome reports whether the newest version is known to be on the parallel file system: for that no time is needed,
+// as of a run that was finished before. It is collective.
+func wasHome(ctx context.Context, m *meetings) (is bool, err error) {
+	if m.placement == nil || !m.placement.OnNodes() { // nil: the first write could not begin
+		return false, nil
+	}
+	if m.root() {
+		m.up.arrived()
+		v := m.line.stored.Find(m.line.point.ID)
+		is = v != nil && v.Home
+	}
+	return fromRoot(ctx, m.core, is, nil)
 }
 
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was

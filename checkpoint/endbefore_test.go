@@ -73,6 +73,66 @@ func TestDeadlinePassedBeforeTheStartOfRanks(t *testing.T) {
 	require.Equal(t, []int{0}, w.restarts)
 }
 
+// A run that was finished has nothing to compute, and what it has at home needs no time.
+func TestDeadlinePassedOfAFinishedRunOnNodes(t *testing.T) {
+	w := newMemoryWorld(t, 2, 2, "partner")
+	w.last = func(p *memoryProgram) error { return p.cp.Finish(t.Context(), p.iter-1) }
+	w.run()
+	w.begins = func(p *memoryProgram) {
+		if p.c.Rank() == 0 {
+			w.cluster.Ask(passedDeadline())
+			require.NoError(t, eventually(func() bool { return p.cp.meet.point.Plan() != nil }))
+		}
+	}
+	w.last = func(p *memoryProgram) error {
+		asked := eventually(func() bool { end, _ := p.cp.meet.point.End(); return end != nil })
+		return errors.Join(asked, p.cp.Finish(t.Context(), p.iter-1))
+	}
+	w.run()
+	require.Equal(t, []int{0, 10}, w.restarts)
+}
+
+// The record of a job that ends before it has begun is the last one, and tells what the one before it does.
+func TestEndBeforeTheStartKeepsWhatIsDamaged(t *testing.T) {
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(5)}}
+	j.startsAt(t, 0, 3)
+	j.damage(t, 3)
+	j.startsAt(t, 2, 1)
+	p := demand.NewLocal()
+	p.Ask(end("x"))
+	_, err := j.start(t, 1, withPoint(p))
+	require.ErrorIs(t, err, ErrDeadline)
+	runs, err := j.home(t).Records(t.Context())
+	require.NoError(t, err)
+	require.Len(t, runs, 3)
+	require.Equal(t, "end", runs[2].End)
+	require.NotEmpty(t, runs[1].Damaged)
+	require.Equal(t, runs[1].Damaged, runs[2].Damaged)
+}
+
+// So does the one that a computation was begun anew of which nothing is stored: what is older is not gone on from without a word.
+func TestEndBeforeTheStartKeepsThatItBeganAnew(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		var log syncBuffer
+		j := countingJob{dir: t.TempDir()}
+		j.startsAt(t, 0, 3)
+		j.startsAt(t, 0, 0, WithReadOnRestart(false))
+		if ended {
+			p := demand.NewLocal()
+			p.Ask(end("x"))
+			_, err := j.start(t, 1, withPoint(p))
+			require.ErrorIs(t, err, ErrDeadline)
+			runs, err := j.home(t).Records(t.Context())
+			require.NoError(t, err)
+			require.Len(t, runs, 3)
+			require.NotEmpty(t, runs[1].Anew)
+			require.Equal(t, runs[1].Anew, runs[2].Anew)
+		}
+		j.startsAt(t, 3, 0, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		require.Contains(t, log.String(), "began anew and has no complete version", "ended: %v", ended)
+	}
+}
+
 // What the environment says of the deadline is known at the first call, without a launcher.
 func TestFixedDeadlineIsKnownAtOnce(t *testing.T) {
 	for value, want := range map[string]string{"2020-01-01 00:00": "CRAFT_DEADLINE", "+1h": "", "": ""} {

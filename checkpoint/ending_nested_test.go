@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
 )
 
 // The end needs a step of the checkpoint that comes first, if it can save, and not of the one around it.
@@ -33,5 +37,67 @@ func TestNestedSteps(t *testing.T) {
 			require.Equal(t, want, outer.meet.needs().step)
 			require.NoError(t, errors.Join(inner.Close(), outer.Close()))
 		})
+	}
+}
+
+// endsInALoop runs a program of two loops, with a version of each iteration on the node, and returns where they were taken up. The
+// job is asked to end before the fourth iteration of the third stage, if p is not nil; or before that has finished.
+func endsInALoop(ctx context.Context, path, node string, mode AsyncMode, p *demand.Point, finishes bool) (from [2]int, err error) {
+	opts := []Option{
+		WithPath(path), WithNodePath(node), WithLevels(storage.Local.Every(1), storage.PFS.Every(100)), WithAsync(mode), WithLogger(slog.New(slog.DiscardHandler)),
+	}
+	if p != nil {
+		opts = append(opts, withPoint(p))
+	}
+	outer, err1 := New("outer", nil, opts...)
+	inner, err2 := New("inner", nil, opts...)
+	if err := errors.Join(err1, err2); err != nil {
+		return from, err
+	}
+	defer func() { err = errors.Join(err, inner.Close(), outer.Close()) }()
+	x, stage, iter := 1, 0, 0
+	if err := errors.Join(outer.Add("x", &x), outer.Commit(), inner.Add("x", &x), inner.Commit(), outer.SubCP(inner),
+		outer.RestartIfNeeded(ctx, &stage), inner.RestartIfNeeded(ctx, &iter)); err != nil {
+		return from, err
+	}
+	ask := func() { p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour}) }
+	for from = [2]int{stage, iter}; stage < 3; stage++ {
+		for ; iter < 5; iter++ {
+			if p != nil && !finishes && stage == 2 && iter == 3 {
+				ask()
+			}
+			if err := inner.UpdateAndWrite(ctx, iter, 1); err != nil {
+				return from, err
+			}
+		}
+		if finishes && stage == 2 {
+			ask()
+			if err := inner.Finish(ctx, iter-1); err != nil {
+				return from, err
+			}
+		}
+		iter = 0
+		if err := outer.UpdateAndWrite(ctx, stage, 1); err != nil {
+			return from, err
+		}
+	}
+	return from, nil
+}
+
+// The version that the end leaves in an inner loop can be gone on from when the nodes are given to others: what is around it is at home, too.
+func TestEndInALoopOnNodes(t *testing.T) {
+	for _, mode := range allModes {
+		for finishes, next := range map[bool][2]int{false: {2, 4}, true: {2, 5}} {
+			path := filepath.Join(t.TempDir(), "pfs")
+			_, err := endsInALoop(t.Context(), path, t.TempDir(), mode, demand.NewLocal(), finishes)
+			var d *DeadlineError
+			require.ErrorAs(t, err, &d, "%v", mode)
+			require.Equal(t, !finishes, d.Saved, "of the outer one it is the last version")
+			require.NoError(t, d.Err)
+			require.Zero(t, d.Level)
+			from, err := endsInALoop(t.Context(), path, t.TempDir(), mode, nil, false)
+			require.NoError(t, err)
+			require.Equal(t, next, from, "%v", mode)
+		}
 	}
 }

@@ -96,6 +96,30 @@ func TestFinishThatFails(t *testing.T) {
 	}
 }
 
+// A Finish whose context has ended before has stored nothing, and says so, whether the job is to end or not.
+func TestFinishWithoutAContext(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		for _, mode := range allModes {
+			p, sum := demand.NewLocal(), 0
+			cp, err := New("loop", nil, WithPath("/cp"), withFS(vfs.NewMem()), withPoint(p), WithAsync(mode))
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(cp.Add("sum", &sum), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+			if asked {
+				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+			}
+			over, cancel := context.WithCancelCause(t.Context())
+			cancel(errLost)
+			err = cp.Finish(over, 2)
+			require.ErrorIs(t, err, errLost, "%v, asked: %v", mode, asked)
+			require.Equal(t, ExitFailed, ExitCode(err))
+			require.False(t, cp.Finished())
+			require.NoError(t, cp.Finish(t.Context(), 2), "with another one it can be made again")
+			require.True(t, cp.Finished())
+			require.NoError(t, cp.Close())
+		}
+	}
+}
+
 // Finish is asked to end while its version comes home: what does not come there in time is left on the nodes, all ranks end with 75, and
 // the next start brings it home.
 func TestFinishIsCutOff(t *testing.T) {

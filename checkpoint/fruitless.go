@@ -17,20 +17,19 @@ const tooManyStarts = 3
 // fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one. Each repair has
 // a record of its own behind it: repaired says that this run is behind one, and so of the same start as the last of them.
 func fruitless(runs []storage.Record, repaired bool) (n int) {
-	counted := repaired
+	asked, own := 0, repaired // of the start that the record is of: 1 if it was asked to end; whether it is this one
 	for _, r := range slices.Backward(runs) {
-		switch {
-		case r.LastWritten > 0:
-			return n
-		case r.End != "" && !counted:
-			n++
-			counted = true
+		if r.LastWritten > 0 {
+			return n // not with its start, which has stored something before a repair
 		}
-		if r.Recoveries == 0 {
-			counted = false // what is before is another start
+		if r.End != "" && !own {
+			asked = 1
+		}
+		if r.Recoveries == 0 { // what is before is another start
+			n, asked, own = n+asked, 0, false
 		}
 	}
-	return n
+	return n + asked
 }
 
 // starts counts how many starts in a row, this one included, have been asked to end and have stored nothing

@@ -37,6 +37,7 @@ type lineage struct {
 	children []*lineage
 	reg      *registry // of the same checkpoint, and so are they of those around and in it
 	up       *upkeep
+	out      *writing
 
 	attempt  attempt // of this run; zero before it has begun
 	point    point

@@ -150,13 +150,15 @@ func (m *meetings) saveOnly(ctx context.Context, at *demand.Meeting, write func(
 	m.out.demanded = at
 	err := write(ctx)
 	m.out.demanded = nil
-	if err == nil && len(requestsOf(at)) > 0 {
-		err = m.out.wait(ctx)
+	f := m.line.flight.Load()
+	onItsWay := f != nil && f.demanded == at // then err is of the version before
+	if onItsWay && len(requestsOf(at)) > 0 {
+		err = errors.Join(err, m.out.wait(ctx))
 	}
 	if commFailed(err) || ctx.Err() != nil {
 		return err // all come to it again when that is repaired
 	}
-	if err != nil {
+	if err != nil && !onItsWay {
 		m.notStored(at, err)
 	}
 	m.lane.Done(at)
@@ -249,11 +251,14 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	}
 	limited, done := patience(ctx, m.point)
 	defer done()
-	home := m.out.goHome(ctx, limited)
+	home := aroundHome(ctx, limited, m.out)
+	if !commFailed(home) && ctx.Err() == nil {
+		home = errors.Join(home, m.out.goHome(ctx, limited))
+	}
 	if commFailed(home) || ctx.Err() != nil {
 		return errors.Join(failed, home)
 	}
-	landed := milestones{m.out}.makeWaiting(ctx, limited)
+	landed := milestones{m.line.outermost().out}.makeWaiting(ctx, limited) // others have none
 	if len(m.out.labels) > 0 {
 		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
 	}

@@ -148,6 +148,13 @@ func (of milestones) makeWaiting(ctx, patience context.Context) (err error) {
 	return err
 }
 
+// tellLost says which versions have waited for a last one that another checkpoint, or nobody, has written.
+func (of milestones) tellLost() {
+	for _, one := range of.wr.last.waiting {
+		of.wr.rootLog.Warn("a milestone is not made: the attempt has ended before; craft keep makes it one", "version", one.id.Version, "labels", strings.Join(one.labels, ", "))
+	}
+}
+
 // make brings a version home, as long as patience lasts, and marks it. It is collective. Its error is text
 // as far as it is of a full disk: the version is stored, and is not written once more because of that.
 func (of milestones) make(ctx, patience context.Context, one waitingMilestone) error {

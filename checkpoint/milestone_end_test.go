@@ -157,6 +157,31 @@ func TestMilestoneWhenTheEndIsAskedFor(t *testing.T) {
 	require.Empty(t, m.marks())
 }
 
+// One that waits for a last version which never comes is said to be none.
+func TestMilestoneThatNobodyMakes(t *testing.T) {
+	w, over := newMemoryWorld(t, 2, 2, "partner"), make(chan struct{})
+	w.atHome = func(r *afttest.Rank, op vfs.Op) error {
+		if r.Node() == 1 && strings.Contains(op.String(), "v-000006-") {
+			w.cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+			<-over
+		}
+		return nil
+	}
+	w.step = func(p *memoryProgram) error {
+		if p.iter != 5 {
+			return nil
+		}
+		err := errors.Join(p.cp.Milestone("warm"), p.cp.UpdateAndWrite(t.Context(), p.iter, 1), comm.Barrier(t.Context(), p.c))
+		if p.c.Rank() == 0 {
+			close(over)
+		}
+		return errors.Join(err, errLost)
+	}
+	require.ErrorContains(t, w.job(), errLost.Error())
+	require.Contains(t, w.log.String(), "a milestone waits for the last version of the job")
+	require.Contains(t, w.log.String(), "a milestone is not made: the attempt has ended before")
+}
+
 // With time it is one, and can be gone back to from other nodes: also if a newer version is the only one that is kept otherwise.
 func TestMilestoneAtTheEndWithTime(t *testing.T) {
 	for _, mode := range modes {

@@ -3,11 +3,13 @@ package checkpoint
 import (
 	"log/slog"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -35,6 +37,18 @@ func TestAVersionOnDemandIsLogged(t *testing.T) {
 		}
 		require.Equal(t, []string{"source=SIGUSR1", "source=SIGUSR1"}, asked)
 		require.Equal(t, []string{"version=2 iteration=57 level=pfs source=SIGUSR1", "version=3 iteration=58 level=pfs source=SIGUSR1"}, stored)
+	}
+}
+
+// What was asked for is stored, and the answer says so, though the version before could not be.
+func TestAnAnswerIsNotOfTheVersionBefore(t *testing.T) {
+	for _, mode := range []AsyncMode{AsyncCopy, AsyncZeroCopy} {
+		a := newAsking(t, t.TempDir(), WithAsync(mode), withFS(fullFor(vfs.OS(), "000001")))
+		require.NoError(t, a.cp.UpdateAndWrite(t.Context(), 0, 1), "nobody knows yet")
+		id := a.ask(storage.Request{Kind: storage.RequestCheckpoint})
+		a.answer(id, storage.AnswerAsked)
+		require.ErrorIs(t, a.cp.UpdateAndWrite(t.Context(), 1, 0), syscall.ENOSPC, "of the version before")
+		require.EqualValues(t, 2, a.answer(id, storage.AnswerSaved).Version)
 	}
 }
 

@@ -90,7 +90,8 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 	return r
 }
 
-// recordEnd leaves the record of a run that was asked to end before it has begun.
+// recordEnd leaves the record of a run that was asked to end before it has begun. It has changed nothing, and hands on what the
+// last one has told of all that is stored: restarts ask the last record.
 func (u *upkeep) recordEnd(ctx context.Context) {
 	at := &u.line.attempt
 	at.started = time.Now()
@@ -102,6 +103,12 @@ func (u *upkeep) recordEnd(ctx context.Context) {
 	if err := filestore.MakeDir(u.home); err != nil {
 		u.log.Debug("no directory for the record of the run", "error", err)
 	}
-	u.writeRecord(ctx, u.newRecord(time.Now(), true))
+	r := u.newRecord(time.Now(), true)
+	if n := len(at.before); n > 0 {
+		last := at.before[n-1]
+		r.Branch, r.Damaged, r.LastVersion = last.Branch, last.Damaged, last.LastVersion
+		r.Anew, r.AnewStored, r.Nested, r.NestedIn = last.Anew, last.AnewStored, last.Nested, last.NestedIn
+	}
+	u.writeRecord(ctx, r)
 	at.id, at.lineage = container.AttemptID{}, container.LineageID{}
 }

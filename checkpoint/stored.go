@@ -94,6 +94,26 @@ func (wr *writing) goHome(ctx, patience context.Context) error {
 	return nil
 }
 
+// aroundHome is goHome of the checkpoints around this one, the outermost first: a restart comes to what this one has stored through
+// the versions in whose stage it is. Those that are there already need no time.
+func aroundHome(ctx, patience context.Context, wr *writing) error {
+	if wr.line.parent == nil {
+		return nil
+	}
+	around := wr.line.parent.out
+	if err := aroundHome(ctx, patience, around); err != nil {
+		return err
+	}
+	if err := around.wait(ctx); err != nil {
+		return err
+	}
+	there, err := wasHome(ctx, around.meet)
+	if err != nil || there {
+		return err
+	}
+	return around.goHome(ctx, patience)
+}
+
 // StoredVersion tells how safe a version is by now.
 type StoredVersion struct {
 	Version   uint64

@@ -41,7 +41,6 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 		u.line.attempt.memory.Version, u.line.attempt.memory.Iteration = h.Version, h.Iteration
 	} else {
 		u.line.attempt.written = h.Version
-		ofStarts.stored.Store(true)
 	}
 	id, _ := storage.Identity(h)
 	entry := storage.Entry{ID: id}

@@ -242,6 +242,9 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 		wr.line.attempt.newest = f.id()
 		wr.line.good.Store(&good{f.id(), f.header.Version, f.header.Iteration})
 		wr.line.finished = storage.Finished(f.header)
+		if !outcome.Levels.MemoryAlone() {
+			ofStarts.stored.Store(true)
+		}
 		wr.acc.stats.VersionsWritten++
 		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {
 			wr.line.attempt.settled = f.header.Version

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -9,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // saying is what a process says while it runs.
@@ -55,4 +61,38 @@ func TestLostAgainAndAgain(t *testing.T) {
 		j.signal(syscall.SIGKILL, j.last) // rank 0 lives, and leaves its record
 		require.Equal(t, code, j.ends(), "%s", &j.errs)
 	}
+}
+
+// TestLostBehindAVersion: a start that has stored something is none of these, whichever rank says what becomes of the job.
+func TestLostBehindAVersion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	gate := filepath.Join(t.TempDir(), "gate")
+	t.Setenv("TEST_ENDING_GATE", gate)
+	for start := range 3 {
+		if start == 2 {
+			require.NoError(t, os.WriteFile(gate, nil, 0o600))
+		}
+		j := startEnding(t, "-v", "--grace", "1s")
+		if start == 2 {
+			j.signal(syscall.SIGUSR1, j.launcher())
+			require.Eventually(t, func() bool { return isAnnounced(t) }, time.Minute, 10*time.Millisecond)
+			require.NoError(t, os.Remove(gate))
+		}
+		j.signal(syscall.SIGTERM, j.launcher())
+		require.Eventually(t, func() bool { return strings.Contains(j.errs.String(), "the job is asked to end") }, time.Minute, time.Millisecond)
+		j.signal(syscall.SIGKILL, j.last)
+		require.Equal(t, 75, j.ends(), "start %d: %s", start, &j.errs)
+	}
+}
+
+// isAnnounced reports whether a version is stored below the present directory.
+func isAnnounced(t *testing.T) (is bool) {
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		is = is || filepath.Base(path) == filestore.LatestName
+		if errors.Is(err, fs.ErrNotExist) { // the job writes there
+			return nil
+		}
+		return err
+	}))
+	return is
 }

@@ -14,7 +14,7 @@ import (
 // programs that never do, for a while. Whoever ends meanwhile has got it from elsewhere.
 type earlySignals struct {
 	kept []earlySignal
-	due  time.Time // zero: nothing runs yet, and none has come
+	due  time.Time // zero: nothing runs yet, and none has come that asks for the end
 	runs bool      // somebody was started
 }
 
@@ -53,7 +53,7 @@ func (d *demands) keepEarly(now time.Time, number int, where string) bool {
 	if d.takes != nil || isDue(now, e.due) || syscall.Signal(number) == syscall.SIGINT || syscall.Signal(number) == syscall.SIGQUIT {
 		return false
 	}
-	if e.due.IsZero() {
+	if e.due.IsZero() && Stops(number) { // others have nobody to hear them before somebody runs, which may take long
 		e.due = now.Add(earlyPatience)
 	}
 	if one := (earlySignal{number, where}); !slices.Contains(e.kept, one) {

@@ -54,8 +54,13 @@ func TestSignalBeforeTheFirstJoins(t *testing.T) {
 
 // Signals of the user's that come before anybody takes them would end the ranks, too.
 func TestUserSignalsBeforeTheFirstJoins(t *testing.T) {
-	s := launched(t, two(2))
+	s := newScript(t, two(2))
 	s.do(s.r.Signal(s.now, int(syscall.SIGUSR1)))
+	s.now = s.now.Add(2 * earlyPatience) // before they are started, however long that takes
+	s.do(s.r.Tick(s.now))
+	for n := range Node(2) {
+		s.handle(n, Message{Kind: KindReady, Ready: &Ready{Version: Version, Program: "p"}})
+	}
 	require.Empty(t, s.forwarded())
 	for p := range Proc(2) {
 		s.of(p, Message{Kind: KindHello, Hello: &Hello{Proc: p, Version: Version, Takes: takesTerm}})

@@ -138,6 +138,11 @@ func (f *Flusher) Await(ctx context.Context, id storage.ID) error {
 	case <-ctx.Done():
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		select {
+		case <-one.ended: // for which no time is needed
+			return one.err
+		default:
+		}
 		f.haste(one, false)
 		return context.Cause(ctx)
 	}

@@ -241,6 +241,17 @@ func TestCancelWhileAllAreGivenUp(t *testing.T) {
 	}
 }
 
+// What is at home needs no time.
+func TestWhatIsDoneIsNotWaitedFor(t *testing.T) {
+	f := newPlacement(pieceLeast).start(t, t.Context(), 0)
+	require.NoError(t, f.Await(t.Context(), idOf(1)))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		require.NoError(t, f.Await(over, idOf(1)))
+	}
+}
+
 // Versions are added, waited for, canceled and added again by several at once, and some
 // cannot be stored: every wait ends, and what ends well is at home.
 func TestManyAtOnce(t *testing.T) {
