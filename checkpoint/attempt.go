@@ -96,8 +96,8 @@ func (st *starting) begin(ctx context.Context, read bool) (restored *container.H
 	}
 	st.line.attempt.sameDirectory = st.placement.OnNodes() // whatever comes home from there is looked for
 	found, err := st.survey(ctx)
-	if err == nil && found.Late != "" {
-		err = &lateError{found.Late}
+	if err == nil && found.Late != nil {
+		err = found.Late
 	}
 	if err != nil {
 		return nil, err

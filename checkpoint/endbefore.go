@@ -11,22 +11,35 @@ import (
 	"github.com/craft-go/craft/storage"
 )
 
-// lateError is of a start whose deadline had passed before it: a step and a version for each start would be an end
-// of the job that never comes.
-type lateError struct{ source string }
+// lateError is of a start that would come to nothing, as its deadline, or the starts before it, tell: a step for each
+// start would be an end of the job that never comes.
+type lateError struct{ Source, Why, Needs string }
 
-func (e *lateError) Error() string {
-	return "the deadline had passed before the start (" + e.source + ")"
-}
+func (e *lateError) Error() string { return e.Why + " (" + e.Source + ")" }
 
-// lateStart is, on rank 0, the source of a deadline that had passed before this start of the job; "": there is none, or the run was
+// lateStart is, on rank 0, why this start of the job ends before it has begun; nil: it does not, or the run was
 // finished, and has nothing to compute. An attempt that follows a failure ends at its next call instead, with what it goes on from.
-func lateStart(st *starting, s survey) string {
+func lateStart(st *starting, s survey) *lateError {
 	repairs, _ := st.comm.Session().Recovered()
 	if !st.reads || st.line.parent != nil || repairs > 0 || st.opt.ReadOnRestart && s.finished() {
-		return ""
+		return nil
 	}
-	return passedAt(st.meet, time.Now())
+	if n := killedStarts(s.told.Runs); n >= tooManyStarts {
+		return &lateError{fmt.Sprintf("%d starts", n), "the last starts were asked to end, have stored nothing new, and were killed then", "more time for a version, or more memory; the next start tries it all the same"}
+	}
+	if source := passedAt(st.meet, time.Now()); source != "" {
+		return &lateError{source, "the deadline had passed before the start", "it needs a later one"}
+	}
+	return nil
+}
+
+// killedStarts is how many starts in a row were fruitless, if nobody has said so: the last one was killed, and what has an exit
+// code then knows nothing of them.
+func killedStarts(runs []storage.Record) int {
+	if n := len(runs); n == 0 || runs[n-1].Ended != nil {
+		return 0
+	}
+	return fruitless(runs, false)
 }
 
 // finished reports whether the version that would be restored is the last one of a run.
@@ -52,15 +65,15 @@ func passedAt(m *meetings, now time.Time) (source string) {
 	return ""
 }
 
-// endLate ends the job at RestartIfNeeded, which has changed nothing, because its deadline had passed before.
+// endLate ends the job at RestartIfNeeded, which has changed nothing.
 func endLate(ctx context.Context, m *meetings, late *lateError) error {
-	m.rootLog.Warn("the deadline had passed before the start: nothing is computed", "source", late.source)
-	asked := demand.Demand{Cause: demand.Deadline, Source: late.source, Left: 0}
+	m.rootLog.Warn(late.Why+": nothing is computed", "source", late.Source)
+	asked := demand.Demand{Cause: demand.Deadline, Source: late.Source, Left: 0}
 	if m.root() && m.point != nil { // others have nothing to begin either
 		m.point.Ask(asked)
 	}
 	e := m.newEnd(&demand.Demanded{Demand: asked})
-	e.needs = fmt.Sprintf("%v: it needs a later one", late)
+	e.needs = fmt.Sprintf("%v: %s", late, late.Needs)
 	return m.endBefore(ctx, nil, e)
 }
 

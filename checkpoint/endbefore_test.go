@@ -1,13 +1,18 @@
 package checkpoint
 
 import (
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 func passedDeadline() demand.Demand {
@@ -140,5 +145,30 @@ func TestFixedDeadlineIsKnownAtOnce(t *testing.T) {
 		p := newProgram(t, nil, true, WithPath(t.TempDir()))
 		require.Equal(t, want, passedAt(p.cp.meet, p.cp.meet.tempo.began))
 		require.NoError(t, p.cp.Close())
+	}
+}
+
+// A start behind three that were killed at their end, where nobody was left to say so, is refused once: no endless requeue. Who starts
+// it all the same has it run.
+func TestStartsThatAreKilledAtTheirEnd(t *testing.T) {
+	for killed := range 2 * tooManyStarts {
+		dir := t.TempDir()
+		store, err := filestore.New(filestore.Config{Path: dir, Name: "loop"})
+		require.NoError(t, errors.Join(err, filestore.MakeDir(store)))
+		for i := range killed {
+			start := time.Now().Add(time.Duration(i-killed) * time.Hour)
+			require.NoError(t, store.Record(t.Context(), storage.Record{
+				Format: 1, Checkpoint: "loop", Attempt: hex.EncodeToString([]byte{0, 0, 0, 0, 0, 0, 0, byte(1 + i)}), Started: start, Updated: start, End: "deadline",
+			}))
+		}
+		if killed >= tooManyStarts {
+			_, _, err = runToEnd(t.Context(), dir, demand.NewLocal(), 100, 10, func(int) { require.Fail(t, "it has begun") })
+			require.ErrorIs(t, err, ErrDeadline)
+			require.Equal(t, ExitFailed, ExitCode(err))
+			require.ErrorContains(t, err, fmt.Sprintf("%d starts in a row have ended without a newer version", killed+1))
+		}
+		_, first, err := runToEnd(t.Context(), dir, demand.NewLocal(), 100, 10, nil)
+		require.NoError(t, err)
+		require.Zero(t, first)
 	}
 }

@@ -41,8 +41,8 @@ type survey struct {
 	// Nesting says how the newest complete version that is known is nested; "" if
 	// there is none.
 	Nesting string
-	// Late is the source of a deadline that had passed before this start; "": there is none.
-	Late string
+	// Late is why this start of the job ends before it has begun; nil: it does not.
+	Late *lateError
 	// Own: only what this job has written counts, as it began without reading.
 	Own bool
 

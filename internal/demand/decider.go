@@ -238,7 +238,10 @@ func (d *Decider) Passed(now time.Time, from Member, p Passed) []Out {
 	case p.Serial != d.serial:
 		return nil
 	case p.Changed && g == nil:
-		if d.again(d.serial); d.end == nil && len(d.saves) == 0 { // of a generation before
+		for _, serial := range slices.Sorted(maps.Keys(d.unmet)) { // their lanes may be gone
+			d.again(serial)
+		}
+		if d.end == nil && len(d.saves) == 0 { // of a generation before
 			return nil
 		}
 		return d.gather(now)
