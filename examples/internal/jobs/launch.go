@@ -92,17 +92,10 @@ func (c *Flags) Launch(ctx context.Context, log *slog.Logger, stderr io.Writer) 
 		l.Policy = comm.Policy{Recovery: c.recovery, Spawn: c.spawn}
 		l.Restarts, l.Logger = c.Restarts, log
 	})
-	if err != nil && !(errors.Is(err, launch.ErrJob) && wasAsked(code)) {
+	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.program, err)
 	}
 	return code, started
-}
-
-// wasAsked reports whether the exit code is that of a job that has ended because it was asked to: rank 0 has said
-// what it has left.
-func wasAsked(code int) bool {
-	requeue := checkpoint.ExitCode(&checkpoint.DeadlineError{}) // the site's own
-	return code == requeue || code == checkpoint.ExitHalted || code == checkpoint.ExitInterrupt
 }
 
 // ZoneOptions are those that the flags ask for.
