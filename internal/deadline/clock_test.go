@@ -30,13 +30,13 @@ func TestNoSourceLooksAtTheClockAgain(t *testing.T) {
 				}
 				c, err := fromEnv(environment(vars), clock, time.Now())
 				require.NoError(t, err)
-				*set = jump // before anything is asked
+				set.to(jump) // before anything is asked
 				w := watch(t, c.sources([]Scope{Job})...)
 				told := w.next(0)
 				require.Len(t, told, 1, "%s %v", name, jump)
 				require.Equal(t, time.Hour, told[0].Left, "%s %v", name, jump)
 				for range 5 {
-					*set += jump
+					set.by(jump)
 					require.Empty(t, w.next(10*time.Minute), "%s %v", name, jump)
 				}
 			})
@@ -71,7 +71,7 @@ func TestSqueueIsAskedAllTheTime(t *testing.T) {
 			require.Equal(t, "Slurm (squeue)", told[0].Source)
 			require.InDelta(t, d-time.Since(began), told[0].Left, float64(most), d)
 		}
-		*set = -3 * time.Hour
+		set.to(-3 * time.Hour)
 		require.Empty(t, w.next(most), "the same limit is the same end")
 		says("NONE")
 		require.Equal(t, []Deadline{{}}, w.next(most))

@@ -3,6 +3,7 @@ package deadline
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,16 @@ func environment(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
+// setting is how much a clock is ahead of what it would show. Any goroutine may change it.
+type setting struct{ ahead atomic.Int64 }
+
+func (s *setting) to(d time.Duration) { s.ahead.Store(int64(d)) }
+func (s *setting) by(d time.Duration) { s.ahead.Add(int64(d)) }
+
 // at is a clock that shows a time of day when it is made, and can be set.
-func at(now time.Time) (clock, *time.Duration) {
-	began, set := time.Now(), new(time.Duration)
-	return clock{func() time.Time { return now.Add(time.Since(began) + *set) }}, set
+func at(now time.Time) (clock, *setting) {
+	began, set := time.Now(), new(setting)
+	return clock{func() time.Time { return now.Add(time.Since(began) + time.Duration(set.ahead.Load())) }}, set
 }
 
 func TestBadValuesNameTheVariable(t *testing.T) {
@@ -102,7 +109,7 @@ func TestADeadlineIsCountedFromTheStart(t *testing.T) {
 
 		c, err = fromEnv(environment(map[string]string{"CRAFT_DEADLINE": "10:01"}), clock, began)
 		require.NoError(t, err)
-		*set = -3 * time.Hour
+		set.to(-3 * time.Hour)
 		require.Equal(t, 50*time.Second, time.Until(c.fixed))
 		time.Sleep(time.Minute)
 		require.Equal(t, -10*time.Second, time.Until(c.fixed))

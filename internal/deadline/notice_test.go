@@ -180,7 +180,7 @@ func TestANoticeInLocalTimeAndAClockThatIsSet(t *testing.T) {
 	s := noticeSource(t, "cmd:echo "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339), func(cfg *Config) { cfg.clock = c })
 	first, err := ask(t, s)
 	require.NoError(t, err)
-	*set = -2 * time.Hour
+	set.to(-2 * time.Hour)
 	again, err := ask(t, s)
 	require.NoError(t, err)
 	require.Equal(t, first, again)

@@ -193,12 +193,12 @@ func TestPBSAndAClockThatIsSet(t *testing.T) {
 	} {
 		command(t, "qstat", job(lines))
 		p := pbsFromEnv(environment(map[string]string{"PBS_JOBID": "12.server"}), c)
-		*set = 0
+		set.to(0)
 		for range 2 {
 			left, _, err := askPBS(t, p)
 			require.NoError(t, err)
-			require.InDelta(t, 90*time.Minute, left, minute, fmt.Sprint(name, *set))
-			*set += 40 * time.Minute
+			require.InDelta(t, 90*time.Minute, left, minute, fmt.Sprint(name, set.ahead.Load()))
+			set.by(40 * time.Minute)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestAClockThatIsSet(t *testing.T) {
 	s := slurmFromEnv(environment(map[string]string{"SLURM_JOB_ID": "17"}), c)
 	first, err := s.ask(t.Context())
 	require.NoError(t, err)
-	*set = 40 * time.Minute
+	set.to(40 * time.Minute)
 	second, err := s.ask(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, first, second)
