@@ -101,3 +101,36 @@ func TestEndInALoopOnNodes(t *testing.T) {
 		}
 	}
 }
+
+// Starts that have stored versions of an inner loop alone have got on: the one behind them is not refused, be it killed itself.
+func TestStartsThatGetOnInAnInnerLoop(t *testing.T) {
+	dir := t.TempDir()
+	start := func(p *demand.Point) (iter int, err error) {
+		opts := []Option{WithPath(dir), withPoint(p), WithLogger(slog.New(slog.DiscardHandler))}
+		outer, err1 := New("outer", nil, opts...)
+		inner, err2 := New("inner", nil, opts...)
+		require.NoError(t, errors.Join(err1, err2))
+		defer func() { require.NoError(t, errors.Join(inner.Close(), outer.Close())) }()
+		x := 1
+		require.NoError(t, errors.Join(outer.Add("x", &x), outer.Commit(), inner.Add("x", &x), inner.Commit(), outer.SubCP(inner)))
+		if err := errors.Join(outer.RestartIfNeeded(t.Context(), nil), inner.RestartIfNeeded(t.Context(), &iter)); err != nil {
+			return iter, err
+		}
+		p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour})
+		return iter, inner.UpdateAndWrite(t.Context(), iter, 1)
+	}
+	for n := range tooManyStarts + 1 {
+		iter, err := start(demand.NewLocal())
+		require.ErrorIs(t, err, ErrDeadline)
+		require.Equal(t, ExitRequeue, ExitCode(err))
+		require.Equal(t, n, iter)
+	}
+	late := demand.NewLocal()
+	late.Ask(passedDeadline())
+	_, err := start(late)
+	require.ErrorIs(t, err, ErrDeadline)
+	require.Equal(t, ExitRequeue, ExitCode(err), "%v", err)
+	iter, err := start(demand.NewLocal())
+	require.ErrorIs(t, err, ErrDeadline)
+	require.Equal(t, tooManyStarts+1, iter)
+}

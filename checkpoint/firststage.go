@@ -23,8 +23,14 @@ func (u *upkeep) recordNested(ctx context.Context, h container.Header) {
 		return
 	}
 	// Of a stage that has ended, of which the version is known only now, nobody asks any more.
-	if in := catalog.StageOf(h.Ancestors); in == catalog.StageOf(u.line.ancestors()) && p.attempt.nested.add(in, u.name) {
-		p.up.tellRecord(ctx)
+	in := catalog.StageOf(h.Ancestors)
+	tells := in == catalog.StageOf(u.line.ancestors()) && p.attempt.nested.add(in, u.name)
+	for around := p; around != nil; around = around.parent {
+		if tells || !around.attempt.nested.written { // a start that gets on in its inner loops is not fruitless
+			around.attempt.nested.written = true
+			around.up.tellRecord(ctx)
+		}
+		tells = false
 	}
 	for _, of := range h.Ancestors {
 		if p == nil {

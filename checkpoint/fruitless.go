@@ -19,7 +19,7 @@ const tooManyStarts = 3
 func fruitless(runs []storage.Record, repaired bool) (n int) {
 	asked, own := 0, repaired // of the start that the record is of: 1 if it was asked to end; whether it is this one
 	for _, r := range slices.Backward(runs) {
-		if r.LastWritten > 0 {
+		if r.LastWritten > 0 || r.NestedWritten {
 			return n // not with its start, which has stored something before a repair
 		}
 		if r.End != "" && !own {

@@ -125,6 +125,9 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		return errors.Join(err, flushed)
 	}
 	saved := m.line.attempt.newest.Version > number
+	if saved && flushed == nil && m.root() { // also what was in memory alone is in files now
+		m.line.attempt.written = m.line.attempt.newest.Version
+	}
 	if saved && err != nil {
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil

@@ -16,6 +16,8 @@ import (
 type nestedNames struct {
 	in    catalog.Stage
 	names []string
+	// written: this run has stored a version of a checkpoint in this one, at whatever depth.
+	written bool
 }
 
 // mostNested bounds the record of a program that has a nested checkpoint for each of many parts.
@@ -24,7 +26,7 @@ const mostNested = 1000
 // add reports whether that was not known.
 func (n *nestedNames) add(in catalog.Stage, name string) bool {
 	if n.in != in {
-		*n = nestedNames{in: in}
+		*n = nestedNames{in: in, written: n.written}
 	}
 	if slices.Contains(n.names, name) || len(n.names) == mostNested {
 		return false

@@ -47,6 +47,8 @@ type Record struct {
 	// NestedStored: the same of the stage behind the version that the run has restored, while it
 	// has written none itself.
 	NestedStored bool `json:"nested_stored,omitempty"`
+	// NestedWritten: this run has stored a version of a checkpoint nested in this one.
+	NestedWritten bool `json:"nested_written,omitempty"`
 	// Nested are the names of checkpoints right in this one of which a version of the stage
 	// NestedIn is complete: the versions (number-attempt/) of this one and of those around it, as
 	// far as there are any, behind which they are.
