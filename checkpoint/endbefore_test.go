@@ -97,20 +97,26 @@ func TestDeadlinePassedOfAFinishedRunOnNodes(t *testing.T) {
 	require.Equal(t, []int{0, 10}, w.restarts)
 }
 
-// The record of a job that ends before it has begun is the last one, and tells what the one before it does.
-func TestEndBeforeTheStartKeepsWhatIsDamaged(t *testing.T) {
-	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(5)}}
-	j.startsAt(t, 0, 3)
-	j.damage(t, 3)
-	j.startsAt(t, 2, 1)
+// endsBefore starts a job that ends before it has begun, and returns the records with its own, which is the last one.
+func endsBefore(t *testing.T, j countingJob) []storage.Record {
 	p := demand.NewLocal()
 	p.Ask(end("x"))
 	_, err := j.start(t, 1, withPoint(p))
 	require.ErrorIs(t, err, ErrDeadline)
 	runs, err := j.home(t).Records(t.Context())
 	require.NoError(t, err)
+	require.Equal(t, "end", runs[len(runs)-1].End)
+	return runs
+}
+
+// The record of a job that ends before it has begun is the last one, and tells what the one before it does.
+func TestEndBeforeTheStartKeepsWhatIsDamaged(t *testing.T) {
+	j := countingJob{dir: t.TempDir(), opts: []Option{WithKeep(5)}}
+	j.startsAt(t, 0, 3)
+	j.damage(t, 3)
+	j.startsAt(t, 2, 1)
+	runs := endsBefore(t, j)
 	require.Len(t, runs, 3)
-	require.Equal(t, "end", runs[2].End)
 	require.NotEmpty(t, runs[1].Damaged)
 	require.Equal(t, runs[1].Damaged, runs[2].Damaged)
 }
@@ -123,12 +129,7 @@ func TestEndBeforeTheStartKeepsThatItBeganAnew(t *testing.T) {
 		j.startsAt(t, 0, 3)
 		j.startsAt(t, 0, 0, WithReadOnRestart(false))
 		if ended {
-			p := demand.NewLocal()
-			p.Ask(end("x"))
-			_, err := j.start(t, 1, withPoint(p))
-			require.ErrorIs(t, err, ErrDeadline)
-			runs, err := j.home(t).Records(t.Context())
-			require.NoError(t, err)
+			runs := endsBefore(t, j)
 			require.Len(t, runs, 3)
 			require.NotEmpty(t, runs[1].Anew)
 			require.Equal(t, runs[1].Anew, runs[2].Anew)
