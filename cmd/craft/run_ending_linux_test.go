@@ -253,7 +253,7 @@ func TestKilledWithinTheGrace(t *testing.T) {
 	j := startEnding(t, "-v", "--grace", "10m")
 	j.signal(syscall.SIGTERM, j.launcher())
 	j.signal(syscall.SIGKILL, j.ranks[0], j.ranks[1])
-	j.begin(1)
+	require.Eventually(t, func() bool { return strings.Contains(j.errs.String(), "craft: repaired epoch=1 ") }, time.Minute, 5*time.Millisecond, "%s", &j.errs)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	require.Equal(t, 75, j.ends(), "%s", &j.errs)
 	require.Contains(t, j.errs.String(), "source=SIGTERM at the launcher left=10m0s")
