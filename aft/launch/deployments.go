@@ -94,6 +94,7 @@ func (d *deployments) run(ctx context.Context) (code int, report string, err err
 	defer d.rehearse()()
 	for {
 		end := d.root.run(ctx)
+		defer d.root.abandonInTime(end)() // there is one: after it nothing is deployed again
 		if d.lost = d.root.finish(); d.lost != nil {
 			return d.root.exitCode(), end.Report, nil
 		}

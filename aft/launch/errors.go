@@ -15,8 +15,9 @@ var (
 	// of it; that of a job which ends well has the exit code 1 if it was standard output.
 	ErrOutput = errors.New("output of the ranks is lost")
 
-	// ErrAbandoned is an ErrJob as well: the job was killed, and its output given up,
-	// by the fourth signal to end it. Nobody may read what there is to say about that.
+	// ErrAbandoned is an ErrJob as well: output of the job was given up, by the fourth signal to end it,
+	// or because nobody had taken it when the time was nearly over in which it was to end. Nobody may read
+	// what there is to say about that.
 	ErrAbandoned = errors.New("the output of the job was given up")
 )
 

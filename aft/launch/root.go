@@ -385,9 +385,34 @@ func (r *root) signal(s syscall.Signal) {
 	case 3:
 		r.stop(control.End{Code: 128 + int(s), Report: "killed: third " + s.String() + " signal"})
 	case 4:
-		close(r.abandoned)
-		for _, n := range r.nodes { // what they still have to say is output too
-			n.fence()
-		}
+		r.abandon()
 	}
+}
+
+// abandon gives up the output of the job, which has ended.
+func (r *root) abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.abandoned:
+		return
+	default:
+		close(r.abandoned)
+	}
+	for _, n := range r.nodes { // what they still have to say is output too
+		n.fence()
+	}
+}
+
+// abandonInTime gives up output that nobody takes before whoever has set the deadline kills this process, with whose exit
+// code the job is to go on; done is called when it is not waited for any more. A job that has come to its end needs its output.
+func (r *root) abandonInTime(end control.End) (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left, limited := r.machine.EndsWithin(time.Now())
+	if !limited || end.Code == exitOK {
+		return func() {}
+	}
+	late := time.AfterFunc(max(left-2*outputPatience, outputPatience), r.abandon)
+	return func() { late.Stop() }
 }

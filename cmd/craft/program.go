@@ -85,11 +85,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 
 func (p *program) say(format string, args ...any) { p.screen.say(format, args...) }
 
-// sayBriefly says why the command ends, without waiting for long for a reader: what it
+// sayBriefly says how the command ends, without waiting for long for a reader: what it
 // leaves behind ends with the process.
-func (p *program) sayBriefly(err error) {
+func (p *program) sayBriefly(format string, args ...any) {
 	said := make(chan struct{})
-	go func() { p.say("%v", err); close(said) }()
+	go func() { p.say(format, args...); close(said) }()
 	select {
 	case <-said:
 	case <-time.After(time.Second):

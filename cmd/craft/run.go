@@ -235,17 +235,19 @@ func (p *program) runJob(ctx context.Context, cfg launch.Config, verbose bool) e
 	ctx = context.WithoutCancel(ctx) // it ends with an interrupt, which the ranks are to get instead
 	began := time.Now()
 	code, err := launch.Run(ctx, cfg)
-	if cfg.Rehearsal != nil && !errors.Is(err, launch.ErrConfig) {
-		stored := storedText(storedBy(ctx, p, began))
-		defer func() { p.say("%s", rehearsalReport(*cfg.Rehearsal, code, stored)) }()
-	}
-	switch {
-	case errors.Is(err, launch.ErrConfig):
+	if errors.Is(err, launch.ErrConfig) {
 		return &usageError{err}
-	case errors.Is(err, launch.ErrAbandoned):
-		p.sayBriefly(err)
-	case err != nil && (cfg.Rehearsal == nil || len(cfg.Rehearsal.Killed) == 0): // which is told anyway
-		p.say("%v", err)
+	}
+	say := p.say
+	if errors.Is(err, launch.ErrAbandoned) {
+		say = p.sayBriefly
+	}
+	rehearsed := cfg.Rehearsal != nil
+	if err != nil && (!rehearsed || len(cfg.Rehearsal.Killed) == 0) { // which is told anyway
+		say("%v", err)
+	}
+	if rehearsed {
+		say("%s", rehearsalReport(*cfg.Rehearsal, code, storedText(storedBy(ctx, p, began))))
 	}
 	if code != exitFine {
 		return &exitError{code}

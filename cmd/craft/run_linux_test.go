@@ -44,6 +44,18 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
+// unreadPipe is one that is full, and that nobody reads.
+func unreadPipe(t *testing.T) (out *os.File) {
+	unread, out, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = unread.Close(), out.Close() })
+	require.NoError(t, out.SetWriteDeadline(time.Now().Add(time.Second)))
+	for ; err == nil; _, err = out.Write(make([]byte, 512)) {
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the pipe is full")
+	return out
+}
+
 // TestImpatientInterrupts: the third one kills the job, also where nobody reads what it
 // prints; the fourth one ends the command then, which leaves nothing and does not wait
 // until its last words are read.
@@ -51,13 +63,7 @@ func TestImpatientInterrupts(t *testing.T) {
 	mark := testprocess.Mark(t)
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	unread, out, err := os.Pipe()
-	require.NoError(t, err)
-	defer unread.Close()
-	require.NoError(t, out.SetWriteDeadline(time.Now().Add(time.Second)))
-	for ; err == nil; _, err = out.Write(make([]byte, 512)) {
-	}
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the pipe is full")
+	out := unreadPipe(t)
 	cmd := exec.Command(exe, "run", "-n", "2", "--nodes", "2", "sh", "-c", "trap '' INT; : > $READY/$$; while :; do echo a line that nobody reads; done")
 	temporary, ready := t.TempDir(), t.TempDir()
 	cmd.Env = append(os.Environ(), commandVariable+"=1", "TMPDIR="+temporary, "READY="+ready)

@@ -49,6 +49,16 @@ func (e *endRequest) left(now time.Time) time.Duration {
 	return max(0, e.deadline.Sub(now))
 }
 
+// EndsWithin is the time that a job which was asked to end has left at now, if it has a limit and nobody waits for its output: who
+// has pressed Ctrl-C does.
+func (r *Root) EndsWithin(now time.Time) (left time.Duration, limited bool) {
+	e := &r.stops.ending
+	if left = e.left(now); !e.asked() || e.cause == demand.Interrupt || left == demand.NoLimit {
+		return 0, false
+	}
+	return left, true
+}
+
 // What a repair takes as long as none was measured, and what it may take in addition.
 const (
 	usualRepair  = 2 * time.Second
