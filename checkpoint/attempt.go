@@ -220,7 +220,7 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		}
 		st.line.attempt.anewStored = found.told.AnewStored(draw.Anew)
 		st.line.attempt.before = found.told.Runs
-		draw.Fruitless = st.countFruitless(found.told.Runs)
+		draw.Fruitless = st.countFruitless(found.told.Runs, restored)
 		st.line.attempt.ahead = aheadOf(found.told.Runs, st.line.attempt.started)
 		if st.light {
 			err = carriedStart{st}.prepare(ctx, found)

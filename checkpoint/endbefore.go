@@ -24,7 +24,7 @@ func lateStart(st *starting, s survey) *lateError {
 	if !st.reads || st.line.parent != nil || repairs > 0 || st.opt.ReadOnRestart && s.finished() {
 		return nil
 	}
-	if n := killedStarts(s.told.Runs); n >= tooManyStarts {
+	if n := killedStarts(s); n >= tooManyStarts {
 		return &lateError{fmt.Sprintf("%d starts", n), "the last starts were asked to end, have stored nothing new, and were killed then", "more time for a version, or more memory; the next start tries it all the same"}
 	}
 	if source := passedAt(st.meet, time.Now()); source != "" {
@@ -35,11 +35,15 @@ func lateStart(st *starting, s survey) *lateError {
 
 // killedStarts is how many starts in a row were fruitless, if nobody has said so: the last one was killed, and what has an exit
 // code then knows nothing of them.
-func killedStarts(runs []storage.Record) int {
+func killedStarts(s survey) int {
+	runs, origin := s.told.Runs, storage.ID{}
 	if n := len(runs); n == 0 || runs[n-1].Ended != nil {
 		return 0
 	}
-	return fruitless(runs, false)
+	if len(s.Candidates) > 0 {
+		origin = s.Candidates[0].ID
+	}
+	return fruitless(runs, origin, false)
 }
 
 // finished reports whether the version that would be restored is the last one of a run.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
 )
 
@@ -32,6 +33,6 @@ func TestEndBringsWhatIsInMemoryHome(t *testing.T) {
 		runs, err := store.Records(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, d.Version, runs[len(runs)-1].LastWritten)
-		require.Zero(t, fruitless(runs, false))
+		require.Zero(t, fruitless(runs, storage.ID{}, false))
 	}
 }

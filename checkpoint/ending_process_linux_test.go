@@ -322,3 +322,26 @@ func TestSignalsOfAProcessThatLeads(t *testing.T) {
 	require.Equal(t, ExitInterrupt, status.ExitStatus(), s.stderr.String())
 	e.mark.NoneLeft(t)
 }
+
+// TestStartsThatAreKilledInAStep: steps that are longer than the grace are no endless requeue, though no rank comes to a call
+// that could say so.
+func TestStartsThatAreKilledInAStep(t *testing.T) {
+	t.Setenv("CRAFT_TEST_GRACE", "100ms")
+	for _, j := range []endingJob{{Mode: AsyncOff}, {Mode: AsyncCopy, Processes: 2}} {
+		e := &endingSuite{t: t, mark: testprocess.Mark(t)}
+		j.Dir, j.Steps, j.Step, j.Cells, j.Every, j.Nodes = t.TempDir(), 10, time.Hour, 1000, 1, 1
+		for range tooManyStarts {
+			s := e.start(j)
+			require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "begins with iteration 0") }), &s.stderr)
+			require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+			require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "the time to save is over") }), &s.stderr)
+			require.NoError(t, s.cmd.Process.Kill())
+			<-s.ended
+			e.mark.NoneLeft(t)
+		}
+		s := e.start(j)
+		require.Equal(t, ExitFailed, e.wait(s, t.Fatalf), &s.stderr)
+		require.Contains(t, s.stderr.String(), "starts in a row have ended without a newer version")
+		e.mark.NoneLeft(t)
+	}
+}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -9,19 +10,23 @@ import (
 
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/container"
 )
 
 // tooManyStarts is how many starts in a row may end without a newer version.
 const tooManyStarts = 3
 
-// fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one. Each repair has
-// a record of its own behind it: repaired says that this run is behind one, and so of the same start as the last of them.
-func fruitless(runs []storage.Record, repaired bool) (n int) {
-	asked, own := 0, repaired // of the start that the record is of: 1 if it was asked to end; whether it is this one
+// fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one, which goes on
+// from origin. Each repair has a record of its own behind it: repaired says that this run is behind one, and so of the same
+// start as the last of them.
+func fruitless(runs []storage.Record, origin storage.ID, repaired bool) (n int) {
+	asked, own := 0, repaired                                                            // of the start that the record is of: 1 if it was asked to end; whether it is this one
+	restored := map[string]bool{hex.EncodeToString(origin.Attempt[:]): !origin.IsZero()} // attempts whose versions later starts went on from
 	for _, r := range slices.Backward(runs) {
-		if r.LastWritten > 0 || r.NestedWritten {
+		if r.LastWritten > 0 || r.NestedWritten || restored[r.Attempt] { // a version may be complete before its record is
 			return n // not with its start, which has stored something before a repair
 		}
+		restored[r.RestoredAttempt] = r.RestoredAttempt != ""
 		if r.End != "" && !own {
 			asked = 1
 		}
@@ -39,7 +44,7 @@ func starts(m *meetings, e *DeadlineError) (n int, needs string) {
 		return 0, ""
 	}
 	repairs, _ := m.comm.Session().Recovered()
-	if n = 1 + fruitless(m.line.attempt.before, repairs > 0); n < tooManyStarts {
+	if n = 1 + fruitless(m.line.attempt.before, e.id, repairs > 0); n < tooManyStarts {
 		return 0, ""
 	}
 	if e.needs != "" {
@@ -84,13 +89,34 @@ func recordAsked(ctx context.Context, u *upkeep) {
 	}
 }
 
+// recordMissed leaves the same of a run that may be killed before it comes to a call again. It is for what watches while the program
+// computes.
+func recordMissed(ctx context.Context, u *upkeep, end *demand.Demanded) {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	r := u.recorded
+	if r.Attempt == "" || r.End != "" || r.LastWritten > 0 || r.NestedWritten || u.line.nestedBegun.Load() || u.mayWrite() != nil {
+		return
+	}
+	r.End = causeText(end.Cause)
+	if err := u.home.Record(ctx, r); err != nil {
+		u.log.Debug("record of the run not written", "error", err)
+		return
+	}
+	u.recorded = r
+}
+
 // countFruitless is fruitless on rank 0, which says so when this start is the last one to be allowed that.
-func (st *starting) countFruitless(runs []storage.Record) int {
+func (st *starting) countFruitless(runs []storage.Record, restored *container.Header) int {
 	if st.line.parent != nil {
 		return 0
 	}
 	repairs, _ := st.comm.Session().Recovered()
-	n := fruitless(runs, repairs > 0)
+	var origin storage.ID
+	if restored != nil {
+		origin, _ = storage.Identity(*restored)
+	}
+	n := fruitless(runs, origin, repairs > 0)
 	if n >= tooManyStarts-1 {
 		st.log.Warn("the starts before this one were asked to end and have stored nothing new: if this one does neither, it ends as a failure, and is not to be started again like this", "starts", n)
 	}

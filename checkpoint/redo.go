@@ -84,7 +84,7 @@ func (u *upkeep) recordBetween(ctx context.Context, now time.Time) {
 func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written bool) {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
-	if r.Updated.Before(u.recordUpdated) { // which the background was yet to write
+	if r.Updated.Before(u.recorded.Updated) { // which the background was yet to write
 		return false
 	}
 	began := time.Now()
@@ -92,7 +92,7 @@ func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written boo
 	if err != nil {
 		u.log.Debug("record of the run not written", "error", err)
 	} else {
-		u.recordUpdated = r.Updated
+		u.recorded = r
 	}
 	u.recordCost.Store(int64(time.Since(began)))
 	return err == nil

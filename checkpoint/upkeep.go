@@ -26,12 +26,12 @@ type upkeep struct {
 	// notReserved is when a number could not be reserved; used by what begins and writes.
 	notReserved time.Time
 
-	lastRecord    time.Time
-	recordCost    atomic.Int64 // ns that the last record took
-	recordMu      sync.Mutex   // held by who writes one
-	marksRead     time.Time    // when it was looked which versions are marked
-	unmarked      []storage.Mark
-	recordUpdated time.Time // Updated of the last one that was written: no older one takes its place
+	lastRecord time.Time
+	recordCost atomic.Int64 // ns that the last record took
+	recordMu   sync.Mutex   // held by who writes one
+	marksRead  time.Time    // when it was looked which versions are marked
+	unmarked   []storage.Mark
+	recorded   storage.Record // the last one that was written: no older one takes its place
 }
 
 // published is called on rank 0 when a version is complete.

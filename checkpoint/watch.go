@@ -34,7 +34,7 @@ func (m *meetings) begin() {
 	m.watch.running.Go(func() {
 		defer stop()
 		for {
-			timer := time.NewTimer(m.look(time.Now()))
+			timer := time.NewTimer(m.look(ctx, time.Now()))
 			select {
 			case <-changed:
 			case <-timer.C:
@@ -65,7 +65,7 @@ const (
 )
 
 // look does what time has made due, and returns how long nothing else is.
-func (m *meetings) look(now time.Time) time.Duration {
+func (m *meetings) look(ctx context.Context, now time.Time) time.Duration {
 	tellAsked(m.core, m.point)
 	end, over := m.point.End()
 	plan := m.point.Plan()
@@ -73,7 +73,7 @@ func (m *meetings) look(now time.Time) time.Duration {
 	case over:
 		return lookAtLeast
 	case end != nil:
-		return m.lookAtEnd(now, end)
+		return m.lookAtEnd(ctx, now, end)
 	case plan == nil:
 		return lookAtLeast
 	}
@@ -96,7 +96,7 @@ func (m *meetings) planned() time.Duration {
 }
 
 // lookAtEnd tells of an end that was asked for, and when it comes too late.
-func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration {
+func (m *meetings) lookAtEnd(ctx context.Context, now time.Time, end *demand.Demanded) time.Duration {
 	left := end.Remains(now)
 	if !m.watch.told {
 		m.watch.told = true
@@ -117,6 +117,7 @@ func (m *meetings) lookAtEnd(now time.Time, end *demand.Demanded) time.Duration 
 		why = "and the last version is not stored yet: not all ranks have come to a call of UpdateAndWrite, or it takes longer than those before"
 	}
 	m.watch.missed = true
+	recordMissed(ctx, m.up, end)
 	m.log.Warn("the time to save is over, "+why+"; if the job is killed now, a restart begins with the iteration after the last version",
 		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().step.Round(time.Millisecond).String())
 	return lookAtLeast
