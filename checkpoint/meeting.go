@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/craft-go/craft/internal/demand"
@@ -24,11 +25,12 @@ type meetings struct {
 	up   *upkeep
 	out  *writing
 
-	point *demand.Point
-	lane  *demand.Lane   // nil: calls are not counted (yet)
-	tempo *tempo         // of this one, those around it and those in it
-	ended *DeadlineError // what calls return from now on
-	watch watcher
+	point   *demand.Point
+	lane    *demand.Lane   // nil: calls are not counted (yet)
+	calling *sync.Mutex    // held in a call of the program
+	tempo   *tempo         // of this one, those around it and those in it
+	ended   *DeadlineError // what calls return from now on
+	watch   watcher
 }
 
 // join opens the lane of the checkpoint's calls, as soon as its ranks can have a key for one in common.
@@ -44,6 +46,7 @@ func (m *meetings) join() {
 	m.line.demands = point
 	if m.point = point; counted {
 		m.lane = point.Join(lane)
+		opened.enter(m)
 	}
 }
 
@@ -68,6 +71,7 @@ const noKey = "-"
 
 func (m *meetings) leave() {
 	if m.lane != nil {
+		opened.leave(m)
 		m.lane.Leave()
 		m.lane = nil
 	}
@@ -257,6 +261,9 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	home := aroundHome(ctx, limited, m.out)
 	if !commFailed(home) && ctx.Err() == nil {
 		home = errors.Join(home, m.out.goHome(ctx, limited))
+	}
+	if !commFailed(home) && ctx.Err() == nil {
+		home = errors.Join(home, besideHome(ctx, limited, m))
 	}
 	if commFailed(home) || ctx.Err() != nil {
 		return errors.Join(failed, home)
