@@ -365,7 +365,7 @@ func (cp *Checkpoint) RestartIfNeeded(ctx context.Context, iter *int) error {
 
 // restart is what RestartIfNeeded does where the attempt has not begun.
 func (cp *Checkpoint) restart(ctx context.Context, iter *int) error {
-	defer cp.meet.tempo.wrote()  // what the restart takes is no step
+	defer cp.meet.tempo.Wrote()  // what the restart takes is no step
 	defer cp.acc.reportRestart() // after the time is known
 	defer cp.acc.stats.time(&cp.acc.stats.RestartTime)()
 	cp.start.restartErr = errors.New("it did not end") // if a value's own code panics

@@ -304,7 +304,7 @@ func (wr *writing) await(ctx context.Context, f *flight) error {
 // collective.
 func (cp *Checkpoint) Wait(ctx context.Context) error {
 	return cp.call("Wait", func() error {
-		defer cp.meet.tempo.pauses()()
+		defer cp.meet.tempo.Pauses()()
 		return cp.out.wait(ctx)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/async"
+	"github.com/craft-go/craft/checkpoint/internal/tempo"
 	"github.com/craft-go/craft/internal/env"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
@@ -70,7 +71,7 @@ func New(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
 	cp.pace = newPacing(cp.core, cp.line, cp.acc)
 	cp.start = &starting{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, pace: cp.pace}
 	cp.out = &writing{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, start: cp.start, pace: cp.pace}
-	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, tempo: newTempo(), calling: &cp.calling}
+	cp.meet = &meetings{core: cp.core, line: cp.line, reg: cp.reg, acc: cp.acc, up: cp.up, out: cp.out, tempo: tempo.New(), calling: &cp.calling}
 	cp.start.meet, cp.out.meet, cp.line.out = cp.meet, cp.meet, cp.out
 	cp.out.listener.f = o.afterVersion
 	cp.self = cp

@@ -32,7 +32,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)
 		if at != nil && at.Ends() != nil {
-			defer cp.meet.tempo.savesUntil()()
+			defer cp.meet.tempo.SavesUntil()()
 			cp.out.last.hurried = at.Ends().Left != demand.NoLimit
 		}
 		saved := false

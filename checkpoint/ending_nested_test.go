@@ -34,7 +34,7 @@ func TestNestedSteps(t *testing.T) {
 				}
 				require.NoError(t, outer.UpdateAndWrite(t.Context(), stage+1, freq))
 			}
-			require.Equal(t, want, outer.meet.needs().step)
+			require.Equal(t, want, outer.meet.needs().Step)
 			require.NoError(t, errors.Join(inner.Close(), outer.Close()))
 		})
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/craft-go/craft/aft/afttest"
 	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/checkpoint/internal/tempo"
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/vfs"
 )
@@ -61,7 +62,7 @@ func (j planned) run(ctx context.Context, c *comm.Comm, asks func(), opts ...Opt
 	var steps []time.Duration
 	for iter := 0; ; iter++ {
 		takes := j.step(iter) + j.skew*time.Duration(int(c.Rank())%2)
-		if steps = append(steps, takes); len(steps) > window {
+		if steps = append(steps, takes); len(steps) > tempo.Window {
 			steps = steps[1:]
 		}
 		if j.mode == AsyncZeroCopy {

@@ -52,7 +52,7 @@ func starts(m *meetings, e *DeadlineError) (n int, needs string) {
 	}
 	need := m.needs()
 	return n, fmt.Sprintf("from the start to the first version takes longer than its time (restart %v, longest step %v, version %v)",
-		m.acc.now().RestartTime.Round(time.Millisecond), need.step.Round(time.Millisecond), need.cost.Round(time.Millisecond))
+		m.acc.now().RestartTime.Round(time.Millisecond), need.Step.Round(time.Millisecond), need.Cost.Round(time.Millisecond))
 }
 
 // yield is what the starts of this process's job have come to, for ExitCode, which knows an error alone.

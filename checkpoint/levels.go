@@ -127,7 +127,7 @@ func (st *starting) place(ctx context.Context, p placement.Config) error {
 	p.Comm, p.Name, p.Home, p.Log = st.comm, st.name, st.home, st.log
 	if st.leveled() {
 		p.Flushed = func(id storage.ID) {
-			st.meet.tempo.flushed(id)
+			st.meet.tempo.Flushed(id)
 			st.up.flushed.add(id)
 		}
 		p.Due = st.pace.levels

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/craft-go/craft/checkpoint/internal/tempo"
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/container"
@@ -28,7 +29,7 @@ type meetings struct {
 	point   *demand.Point
 	lane    *demand.Lane   // nil: calls are not counted (yet)
 	calling *sync.Mutex    // held in a call of the program
-	tempo   *tempo         // of this one, those around it and those in it
+	tempo   *tempo.Tempo   // of this one, those around it and those in it
 	ended   *DeadlineError // what calls return from now on
 	watch   watcher
 }
@@ -87,7 +88,7 @@ func (m *meetings) arrive(ctx context.Context, call string) (*demand.Meeting, er
 		return nil, nil
 	}
 	// A call at which nothing can be saved is no end of a step.
-	if !m.line.unreachable() && m.tempo.arrived() && m.root() {
+	if !m.line.unreachable() && m.tempo.Arrived() && m.root() {
 		warnOfGrace(m)
 	}
 	at, err := m.lane.Call(ctx)
@@ -116,7 +117,7 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	if end == nil {
 		return m.saveOnly(ctx, at, write)
 	}
-	defer m.tempo.savesUntil()()
+	defer m.tempo.SavesUntil()()
 	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	recordAsked(ctx, m.up)

@@ -83,7 +83,7 @@ func (wr *writing) goHome(ctx, patience context.Context) error {
 	if _, err := wr.agree(ctx, err); err != nil {
 		return fmt.Errorf("flush checkpoint %q: version %d: %w", wr.name, id.Version, err)
 	}
-	wr.meet.tempo.cameHome(time.Since(began))
+	wr.meet.tempo.CameHome(time.Since(began))
 	if !wr.root() {
 		return nil
 	}

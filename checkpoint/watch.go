@@ -92,7 +92,7 @@ func (m *meetings) look(ctx context.Context, now time.Time) time.Duration {
 // before all ranks have heard of it: the time of one counts twice, unless it is a guess.
 func (m *meetings) planned() time.Duration {
 	n := m.needs()
-	return (n.sum()+n.before)*5/4 + 500*time.Millisecond
+	return (n.Sum()+n.Before)*5/4 + 500*time.Millisecond
 }
 
 // lookAtEnd tells of an end that was asked for, and when it comes too late.
@@ -113,23 +113,23 @@ func (m *meetings) lookAtEnd(ctx context.Context, now time.Time, end *demand.Dem
 		return min(lookAtLeast, max(rest, time.Millisecond))
 	}
 	why := "and not all ranks have come to a call of UpdateAndWrite"
-	if m.tempo.saving(now) > 0 {
+	if m.tempo.Saving(now) > 0 {
 		why = "and the last version is not stored yet: not all ranks have come to a call of UpdateAndWrite, or it takes longer than those before"
 	}
 	m.watch.missed = true
 	recordMissed(ctx, m.up, end)
 	m.log.Warn("the time to save is over, "+why+"; if the job is killed now, a restart begins with the iteration after the last version",
-		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().step.Round(time.Millisecond).String())
+		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().Step.Round(time.Millisecond).String())
 	return lookAtLeast
 }
 
 // untilMissed is how long it is too early to say that the time to save is over, of which so much is left. Where this rank
 // saves already it may still wait for others: that is not known before the version has taken as long as it should.
 func untilMissed(m *meetings, now time.Time, left time.Duration) time.Duration {
-	rest := left - time.Duration(m.tempo.least.Load())
-	if saving := m.tempo.saving(now); saving > 0 {
+	rest := left - m.tempo.Least()
+	if saving := m.tempo.Saving(now); saving > 0 {
 		n := m.needs()
-		rest = max(rest, min(n.cost*5/4+n.skew+2*lookAtMost-saving, left-lookAtMost))
+		rest = max(rest, min(n.Cost*5/4+n.Skew+2*lookAtMost-saving, left-lookAtMost))
 	}
 	return rest
 }

@@ -74,7 +74,7 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 // writeAt writes a version, which is what a meeting demands or is due.
 func (wr *writing) writeAt(ctx context.Context, at *demand.Meeting, wanted bool, iteration int64) error {
 	if !wr.line.unreachable() {
-		defer wr.meet.tempo.pauses()()
+		defer wr.meet.tempo.Pauses()()
 	}
 	write := func(ctx context.Context) error { return wr.write(ctx, iteration) }
 	if wanted {

@@ -94,9 +94,10 @@ var allowed = []rule{
 	{"storage/offline", []string{"storage", "storage/catalog", "storage/container", "storage/erasure", "storage/filestore", "storage/manifest", "storage/nodelocal"}},
 	{"storage/placement", []string{"aft/comm", "storage", "storage/catalog", "storage/container", "storage/internal/domain", "storage/erasure", "storage/internal/exchange", "storage/filestore", "storage/internal/flush", "storage/internal/heal", "storage/internal/memory", "storage/manifest", "storage/nodelocal", "storage/partner", "storage/internal/remove", "storage/replica"}},
 
+	{"checkpoint/internal/tempo", []string{"storage"}},
 	{"checkpoint/internal/trigger", nil},
 	{"checkpoint/archive", []string{"cptypes", "storage", "storage/container", "storage/offline"}},
-	{"checkpoint", []string{"aft/comm", "async", "checkpoint/internal/trigger", "cptypes", "internal/deadline", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
+	{"checkpoint", []string{"aft/comm", "async", "checkpoint/internal/tempo", "checkpoint/internal/trigger", "cptypes", "internal/deadline", "internal/demand", "storage", "storage/catalog", "storage/container", "storage/filestore", "storage/manifest", "storage/nodelocal", "storage/placement"}},
 
 	{"internal/stepwise", []string{"aft"}},
 	{"internal/testprogram", []string{"aft/launch", "internal/testprocess", "internal/testsignal"}},
