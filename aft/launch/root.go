@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"syscall"
@@ -33,9 +34,9 @@ type root struct {
 	ended     chan struct{}                // closed when end is set
 	cutOff    map[control.Node]*time.Timer // after the end: for nodes that are not heard of
 	kills     impatience                   // SIGINT and SIGTERM so far
-	ahead     bool                         // daemons get credit for output that waits
-	unread    bool                         // output has met a broken pipe
-	abandoned chan struct{}                // closed when no output is to be waited for any more
+	ahead     advance
+	unread    bool          // output has met a broken pipe
+	abandoned chan struct{} // closed when no output is to be waited for any more
 }
 
 // newRoot is that of a deployment, whose output goes to streams; past is nil for the first one.
@@ -122,58 +123,13 @@ func (r *root) handle(n *node, m control.Message) {
 		r.noteStop()
 		r.perform(r.machine.Handle(time.Now(), n.id, m))
 		r.arm()
+		r.easeOutput()
 		return
 	}
 	r.cutOff[n.id].Reset(r.patience())
 	if m.Kind == control.KindPulse { // the daemon still sends output: it is to know that it is waited for
 		r.send(n, control.Message{Kind: control.KindPulse, Pulse: &control.Pulse{Seq: m.Pulse.Seq}})
 	}
-}
-
-// print queues output; the daemon gets credit for it when it is written.
-func (r *root) print(n *node, o *control.Output) {
-	r.mu.Lock()
-	original := r.originals[o.Proc]
-	n.owed += len(o.Data)
-	if r.ahead {
-		r.pay(n, len(o.Data))
-	}
-	r.mu.Unlock()
-	by := writer{r.number, o.Proc}
-	r.streams[o.Stream-1].add(printed{by: by, original: original, data: o.Data, taken: func(bytes int) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if !r.ahead {
-			r.pay(n, bytes)
-		}
-	}})
-}
-
-// pay gives a daemon credit for output, with the lock held.
-func (r *root) pay(n *node, bytes int) {
-	n.owed -= bytes
-	r.send(n, control.Message{Kind: control.KindCredit, Credit: bytes})
-}
-
-// payAhead gives daemons credit for output that is not written yet, so that they can end. What
-// comes is bounded by the pipes of ranks that were killed.
-func (r *root) payAhead() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ahead = true
-	for _, n := range r.nodes {
-		if n.owed > 0 {
-			r.pay(n, n.owed)
-		}
-	}
-}
-
-// readerGone is called when nobody reads the output any more.
-func (r *root) readerGone() {
-	r.mu.Lock()
-	r.unread = true
-	r.mu.Unlock()
-	r.do((*control.Root).Unread)
 }
 
 // exitCode is that of the job; that of a program that dies of a broken pipe where nothing
@@ -195,6 +151,7 @@ func (r *root) do(event func(m *control.Root, now time.Time) []control.Action) {
 		r.noteStop()
 		r.perform(event(r.machine, time.Now()))
 		r.arm()
+		r.easeOutput()
 	}
 }
 
@@ -304,7 +261,7 @@ func (r *root) finish() error {
 	case <-r.abandoned:
 	case <-time.After(outputPatience):
 		if next, _ := r.sequel(); next != nil {
-			r.payAhead()
+			r.payAhead(math.MaxInt) // what comes is bounded by the pipes of ranks that were killed
 		}
 	}
 	select {
@@ -325,6 +282,11 @@ func (r *root) finish() error {
 
 func (r *root) release() {
 	r.timer.Stop()
+	r.mu.Lock()
+	if r.ahead.timer != nil {
+		r.ahead.timer.Stop()
+	}
+	r.mu.Unlock()
 	for _, n := range r.nodes {
 		n.release()
 	}
@@ -387,32 +349,4 @@ func (r *root) signal(s syscall.Signal) {
 	case 4:
 		r.abandon()
 	}
-}
-
-// abandon gives up the output of the job, which has ended.
-func (r *root) abandon() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.abandoned:
-		return
-	default:
-		close(r.abandoned)
-	}
-	for _, n := range r.nodes { // what they still have to say is output too
-		n.fence()
-	}
-}
-
-// abandonInTime gives up output that nobody takes before whoever has set the deadline kills this process, with whose exit
-// code the job is to go on; done is called when it is not waited for any more. A job that has come to its end needs its output.
-func (r *root) abandonInTime(end control.End) (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	left, limited := r.machine.EndsWithin(time.Now())
-	if !limited || end.Code == exitOK {
-		return func() {}
-	}
-	late := time.AfterFunc(max(left-2*outputPatience, outputPatience), r.abandon)
-	return func() { late.Stop() }
 }

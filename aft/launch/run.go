@@ -49,6 +49,9 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	case err != nil:
 		return code, err
 	case report != "":
+		if errors.Is(d.lost, ErrAbandoned) {
+			report += "\n" + d.lost.Error()
+		}
 		return code, &reported{report, ErrJob, d.lost}
 	case d.lost != nil:
 		if code == exitOK && d.lostResults { // who only lacks diagnostics has them

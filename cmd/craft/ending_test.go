@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -41,6 +42,14 @@ func endingProgram() int {
 		}
 		if sum != iter*(iter-1)/2 {
 			return fmt.Errorf("the sum of the numbers below %d is not %d", iter, sum)
+		}
+		if dir := os.Getenv("TEST_ENDING_FLOOD"); dir != "" { // more than is taken ahead of a reader
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(z.Comm().Rank())), nil, 0o600); err != nil {
+				return err
+			}
+			for range 1000 {
+				fmt.Printf("%01023d\n", 0)
+			}
 		}
 		fmt.Println("begins", os.Getpid(), iter, z.Comm().Rank())
 		for end := iter + more; iter < end; iter++ {

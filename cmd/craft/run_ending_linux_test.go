@@ -280,6 +280,27 @@ func TestEndWhileNobodyReads(t *testing.T) {
 	}
 }
 
+// TestEndOfRanksThatWaitForAReader: they save, because they need not wait any more when half of the time is over.
+func TestEndOfRanksThatWaitForAReader(t *testing.T) {
+	t.Chdir(t.TempDir())
+	begun := t.TempDir()
+	t.Setenv("TEST_ENDING_FLOOD", begun)
+	t.Setenv(endingVariable, "1000000")
+	j := prepareEnding(t, "--grace", "12s")
+	j.cmd.Stdout = unreadPipe(t)
+	require.NoError(t, j.cmd.Start())
+	require.Eventually(t, func() bool {
+		ranks, err := os.ReadDir(begun)
+		return err == nil && len(ranks) == 4
+	}, time.Minute, time.Millisecond)
+	j.signal(syscall.SIGTERM, j.launcher())
+	require.Equal(t, 75, j.ends(), "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "is stored", "%s", &j.errs)
+	require.Contains(t, j.errs.String(), "given up")
+	t.Setenv("TEST_ENDING_FLOOD", "")
+	j.goesOn()
+}
+
 // TestEndBeforeTheRanksListen: an end that is asked for when ranks are about to be started is no loss of a job that takes
 // signals.
 func TestEndBeforeTheRanksListen(t *testing.T) {
