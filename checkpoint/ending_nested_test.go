@@ -102,48 +102,6 @@ func TestEndInALoopOnNodes(t *testing.T) {
 	}
 }
 
-// At the end the last versions of checkpoints whose calls do not come any more go to the parallel file system, too: beside the one
-// that saves, and in loops side by side in another one.
-func TestEndBesideOthersOnNodes(t *testing.T) {
-	for _, mode := range allModes {
-		for _, nested := range []bool{false, true} {
-			path := filepath.Join(t.TempDir(), "pfs")
-			start := func(p *demand.Point) (from [2]int) {
-				opts := []Option{
-					WithPath(path), WithNodePath(t.TempDir()), WithLevels(storage.Local.Every(1), storage.PFS.Every(100)), WithAsync(mode), withPoint(p),
-					WithLogger(slog.New(slog.DiscardHandler)),
-				}
-				var cps [3]*Checkpoint
-				x := 1
-				for i, name := range []string{"around", "first", "second"} {
-					cp, err := New(name, nil, opts...)
-					require.NoError(t, errors.Join(err, cp.Add("x", &x), cp.Commit()))
-					defer func() { require.NoError(t, cp.Close()) }()
-					cps[i] = cp
-				}
-				if nested {
-					require.NoError(t, errors.Join(cps[0].SubCP(cps[1]), cps[0].SubCP(cps[2])))
-				}
-				require.NoError(t, errors.Join(cps[0].RestartIfNeeded(t.Context(), nil), cps[1].RestartIfNeeded(t.Context(), &from[0]), cps[2].RestartIfNeeded(t.Context(), &from[1])))
-				if from != [2]int{} {
-					return from
-				}
-				for iter := range 3 {
-					require.NoError(t, cps[1].UpdateAndWrite(t.Context(), iter, 1))
-				}
-				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour})
-				err := cps[2].UpdateAndWrite(t.Context(), 0, 1)
-				var d *DeadlineError
-				require.ErrorAs(t, err, &d)
-				require.NoError(t, d.Err)
-				return from
-			}
-			require.Zero(t, start(demand.NewLocal()))
-			require.Equal(t, [2]int{3, 1}, start(demand.NewLocal()), "%v, nested: %v", mode, nested)
-		}
-	}
-}
-
 // Starts that have stored versions of an inner loop alone have got on: the one behind them is not refused, be it killed itself.
 func TestStartsThatGetOnInAnInnerLoop(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/afttest"
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
+)
+
+// threeCheckpoints is a program of two loops, one behind the other, that stores all on nodes.
+type threeCheckpoints struct {
+	path, nodes string
+	mode        AsyncMode
+	nested      bool // both loops are in a third one
+	closes      bool // rank 1 has closed the first one when the second one comes
+}
+
+// start runs it until it is asked to end, in the second loop, and returns where the loops have begun.
+func (p threeCheckpoints) start(ctx context.Context, c *comm.Comm, node int, ask func()) (from [2]int, err error) {
+	opts := []Option{
+		WithPath(p.path), WithNodePath(filepath.Join(p.nodes, fmt.Sprint(node))), WithLevels(storage.Local.Every(1), storage.PFS.Every(100)),
+		WithAsync(p.mode), WithLogger(slog.New(slog.DiscardHandler)),
+	}
+	var cps [3]*Checkpoint
+	x := 1
+	for i, name := range []string{"around", "first", "second"} {
+		cp, err := New(name, c, opts...)
+		if err := errors.Join(err, cp.Add("x", &x), cp.Commit()); err != nil {
+			return from, err
+		}
+		defer func() { err = errors.Join(err, cp.Close()) }()
+		cps[i] = cp
+	}
+	if p.nested {
+		if err := errors.Join(cps[0].SubCP(cps[1]), cps[0].SubCP(cps[2])); err != nil {
+			return from, err
+		}
+	}
+	err = errors.Join(cps[0].RestartIfNeeded(ctx, nil), cps[1].RestartIfNeeded(ctx, &from[0]), cps[2].RestartIfNeeded(ctx, &from[1]))
+	if err != nil || from != [2]int{} {
+		return from, err
+	}
+	for iter := range 3 {
+		if err := cps[1].UpdateAndWrite(ctx, iter, 1); err != nil {
+			return from, err
+		}
+	}
+	if p.closes && c.Rank() == 1 {
+		if err := cps[1].Close(); err != nil {
+			return from, err
+		}
+	}
+	ask()
+	for iter := 0; ; iter++ {
+		if err := cps[2].UpdateAndWrite(ctx, iter, 1); err != nil {
+			return from, err
+		}
+	}
+}
+
+// run runs it with ranks, on two nodes that it has for this time alone.
+func (p threeCheckpoints) run(t *testing.T, ranks int) (from [2]int, err error) {
+	p.nodes = t.TempDir()
+	cluster := &afttest.Cluster{Nodes: 2}
+	var mu sync.Mutex
+	var once sync.Once
+	err = cluster.Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+		begun, err := p.start(ctx, r.Comm(), r.Node(), func() {
+			once.Do(func() { cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour}) })
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		from = begun
+		return err
+	})
+	return from, err
+}
+
+// At the end the last versions of checkpoints whose calls do not come any more go to the parallel file system, too: beside the one
+// that saves, and in loops side by side in another one.
+func TestEndBesideOthersOnNodes(t *testing.T) {
+	for _, mode := range allModes {
+		for _, nested := range []bool{false, true} {
+			for _, ranks := range []int{1, 4} {
+				if ranks > 1 && mode != AsyncCopy { // what follows is the same in all modes
+					continue
+				}
+				p := threeCheckpoints{path: filepath.Join(t.TempDir(), "pfs"), mode: mode, nested: nested}
+				_, err := p.run(t, ranks)
+				var d *DeadlineError
+				require.ErrorAs(t, err, &d)
+				require.NoError(t, d.Err)
+				from, err := p.run(t, ranks)
+				require.NoError(t, err)
+				require.Equal(t, 3, from[0], "%+v", p)
+				require.Positive(t, from[1])
+			}
+		}
+	}
+}
+
+// What a rank has closed is brought home by nobody; the end says so, and goes on.
+func TestEndBesideOthersThatAreClosed(t *testing.T) {
+	p := threeCheckpoints{path: filepath.Join(t.TempDir(), "pfs"), mode: AsyncOff, closes: true}
+	_, err := p.run(t, 4)
+	var d *DeadlineError
+	require.ErrorAs(t, err, &d)
+	require.True(t, d.Saved)
+	require.ErrorContains(t, d.Err, `checkpoint "first", beside this one: its last version is not brought to the parallel file system`)
+}
