@@ -112,8 +112,13 @@ func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *Deadlin
 
 // lookUp fills in what a restart would go on from, as what stands beside the versions tells.
 func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
+	runs := m.line.attempt.before
 	latest, err := m.home.Announced(ctx)
-	if err != nil || latest == nil {
+	if err != nil {
+		return
+	}
+	if anew := storage.BegunAnew(runs); latest == nil || anew != nil && latest.Version <= anew.LastVersion { // of a computation that was abandoned
+		e.nested = storedInFirstStage(runs)
 		return
 	}
 	e.Version = latest.Version

@@ -38,12 +38,16 @@ type DeadlineError struct {
 	needs string     // what a start that gets anywhere needs
 	quiet bool       // another process of the job says it: see ExitMessage
 	id    storage.ID // of the version
+	// nested: there is no version, but one of a checkpoint nested in this one, of the first stage.
+	nested bool
 }
 
 // Error tells what is stored, and what to do.
 func (e *DeadlineError) Error() string {
 	text := fmt.Sprintf("%v (%s): ", ErrDeadline, e.Source)
 	switch {
+	case e.Version == 0 && e.nested:
+		text += "no version of this checkpoint is stored, but of one nested in it: the next start goes on from that"
 	case e.Version == 0:
 		text += "nothing is stored, the next start begins at the beginning"
 	case e.Saved:
