@@ -116,7 +116,7 @@ func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
 		return
 	}
 	if anew := storage.BegunAnew(runs); latest == nil || anew != nil && latest.Version <= anew.LastVersion { // of a computation that was abandoned
-		e.nested = storedInFirstStage(runs)
+		e.nested = storage.StoredInFirstStage(runs)
 		return
 	}
 	e.Version = latest.Version

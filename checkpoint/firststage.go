@@ -76,20 +76,7 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 func (l *lineage) firstStageStored() bool {
 	a := &l.attempt
 	return a.begun && (a.nested.written || a.anewStored || len(a.nested.names) > 0 && a.nested.in == catalog.StageOf(l.points()) ||
-		l.parent == nil && a.read && storedInFirstStage(a.before)) // which tell of what is nested in those, too
-}
-
-// storedInFirstStage is firstStageStored of what the records tell where there is no version.
-func storedInFirstStage(runs []storage.Record) bool {
-	for _, r := range slices.Backward(runs) {
-		switch {
-		case r.NestedWritten || r.AnewStored || len(r.Nested) > 0:
-			return r.LastWritten == 0 // else they are of later stages
-		case r.Anew != "" || r.LastWritten > 0: // what is older was abandoned, or is of before a version that is gone
-			return false
-		}
-	}
-	return false
+		l.parent == nil && a.read && storage.StoredInFirstStage(a.before)) // which tell of what is nested in those, too
 }
 
 // goesOnAnew is, on rank 0, the lineage that was begun anew, if it is gone on with in its first
