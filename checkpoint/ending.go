@@ -123,7 +123,8 @@ func requeueCode() int {
 
 // ExitMessage is what a program says at its end of what it has returned, a line for its standard error: the
 // error. It is empty without one, and for ErrDeadline on all processes of the job but that of rank 0, since all have the
-// same: so a job says once why it ends, and what it leaves.
+// same: so a job says once why it ends, and what it leaves. So it is of what has failed on another rank (aft.BodyError, RankError),
+// which says it, where each process is a rank of a launcher.
 func ExitMessage(err error) string {
 	if err == nil || quiet(err) {
 		return ""
@@ -136,6 +137,8 @@ func quiet(err error) bool {
 	switch e := err.(type) {
 	case *DeadlineError:
 		return e.quiet
+	case interface{ Elsewhere() bool }: // an error in it that is another rank's does not make it that
+		return e.Elsewhere() && env.CurrentRole() == env.RoleRank
 	case interface{ Unwrap() []error }:
 		list := e.Unwrap()
 		return len(list) > 0 && !slices.ContainsFunc(list, func(one error) bool { return !quiet(one) })
