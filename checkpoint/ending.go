@@ -123,8 +123,8 @@ func requeueCode() int {
 
 // ExitMessage is what a program says at its end of what it has returned, a line for its standard error: the
 // error. It is empty without one, and for ErrDeadline on all processes of the job but that of rank 0, since all have the
-// same: so a job says once why it ends, and what it leaves. So it is of what has failed on another rank (aft.BodyError, RankError),
-// which says it, where each process is a rank of a launcher.
+// same: so a job says once why it ends, and what it leaves. So it is, where each process is a rank of a launcher, of what has failed on
+// another rank (aft.BodyError, RankError), which says it, and of a repair that is not begun any more, as the launcher says.
 func ExitMessage(err error) string {
 	if err == nil || quiet(err) {
 		return ""

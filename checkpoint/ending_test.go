@@ -367,7 +367,7 @@ func TestExitMessage(t *testing.T) {
 	require.Contains(t, ExitMessage(errors.Join(silent, errors.New("close"))), "close")
 	require.Equal(t, "x\n", ExitMessage(errors.New("x")))
 
-	for _, elsewhere := range []error{&RankError{Rank: 3, Message: "full"}, fmt.Errorf("write: %w", &RankError{}), zoneError{true, errLost}} {
+	for _, elsewhere := range []error{&RankError{Rank: 3, Message: "full"}, fmt.Errorf("write: %w", &RankError{}), fmt.Errorf("recovery: %w", &demand.EndError{Err: errLost}), zoneError{true, errLost}} {
 		require.NotEmpty(t, ExitMessage(elsewhere), "the other rank may be in this process")
 		t.Setenv("CRAFT_ROLE", "rank")
 		require.Empty(t, ExitMessage(elsewhere))
