@@ -48,11 +48,16 @@ type BodyError struct {
 	// Err is the error itself; nil on other ranks than Rank.
 	Err error
 
-	own error // of another rank's body; nil: it had none
+	own       error // of another rank's body; nil: it had none
+	elsewhere bool
 }
 
 // Error names the rank.
 func (e *BodyError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Text) }
+
+// Elsewhere reports whether this is not the error itself, which Run has returned on Rank at the same time: who says what a job has ended
+// with need not say it here.
+func (e *BodyError) Elsewhere() bool { return e.elsewhere }
 
 // Unwrap is the error itself on the rank that returned it, and on others the one that their own bodies have returned,
 // if they have: so an error that all bodies have returned is found on all ranks.

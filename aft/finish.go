@@ -2,6 +2,7 @@ package aft
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -101,8 +102,12 @@ func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own err
 		}
 		return e
 	}
-	if v.Err != "" {
+	e.elsewhere = true
+	var told interface{ Elsewhere() bool } // that of a rank which has it itself
+	if v.Err != "" && !(errors.As(own, &told) && told.Elsewhere()) {
 		r.log.Error("this rank's body has failed as well", "error", v.Err)
+	}
+	if v.Err != "" {
 		e.own = own
 	}
 	return e

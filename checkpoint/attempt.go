@@ -233,7 +233,9 @@ func (st *starting) agreeOnAttempt(ctx context.Context, found survey, restored *
 		return err
 	}
 	st.line.attempt.anew = draw.Anew
-	ofStarts.begun(draw.Fruitless)
+	if st.line.parent == nil {
+		ofStarts.begun(draw.Fruitless)
+	}
 	returning{st, found}.follow(restored)
 	switch {
 	case restored != nil:

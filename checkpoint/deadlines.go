@@ -63,11 +63,12 @@ func (d *deadlines) configure() error {
 	return nil
 }
 
-// fixed is the deadline that is known without asking anybody.
-func (d *deadlines) fixed() deadline.Deadline {
+// passed is the deadline that has passed, as far as that can be known soon.
+func (d *deadlines) passed(ctx context.Context) deadline.Deadline {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.config.Fixed()
+	config := d.config
+	d.mu.Unlock()
+	return config.Passed(ctx)
 }
 
 // use has the deadlines watched until release.

@@ -19,7 +19,7 @@ func (e *lateError) Error() string { return e.Why + " (" + e.Source + ")" }
 
 // lateStart is, on rank 0, why this start of the job ends before it has begun; nil: it does not, or the run was
 // finished, and has nothing to compute. An attempt that follows a failure ends at its next call instead, with what it goes on from.
-func lateStart(st *starting, s survey) *lateError {
+func lateStart(ctx context.Context, st *starting, s survey) *lateError {
 	repairs, _ := st.comm.Session().Recovered()
 	if !st.reads || st.line.parent != nil || repairs > 0 || st.opt.ReadOnRestart && s.finished() {
 		return nil
@@ -27,7 +27,7 @@ func lateStart(st *starting, s survey) *lateError {
 	if n := killedStarts(s); n >= tooManyStarts {
 		return &lateError{fmt.Sprintf("%d starts", n), "the last starts were asked to end, have stored nothing new, and were killed then", "more time for a version, or more memory; the next start tries it all the same"}
 	}
-	if source := passedAt(st.meet, time.Now()); source != "" {
+	if source := passedAt(ctx, st.meet, time.Now()); source != "" {
 		return &lateError{source, "the deadline had passed before the start", "it needs a later one"}
 	}
 	return nil
@@ -53,8 +53,9 @@ func (s survey) finished() bool {
 	})
 }
 
-// passedAt is the source of a deadline of the job that has passed, as far as it is known without waiting; "": there is none.
-func passedAt(m *meetings, now time.Time) (source string) {
+// passedAt is the source of a deadline of the job that has passed, as far as it is known without waiting; "": there is none. Of a
+// limit of Slurm that has passed by its variable, squeue is asked.
+func passedAt(ctx context.Context, m *meetings, now time.Time) (source string) {
 	if m.point != nil {
 		if plan := m.point.Plan(); plan != nil && plan.Remains(now) == 0 {
 			return plan.Source
@@ -63,10 +64,7 @@ func passedAt(m *meetings, now time.Time) (source string) {
 	if launched(m.core) || m.opt.point != nil {
 		return ""
 	}
-	if at := ofProcess.fixed(); !at.None() && at.Left <= 0 {
-		return at.Source
-	}
-	return ""
+	return ofProcess.passed(ctx).Source
 }
 
 // endLate ends the job at RestartIfNeeded, which has changed nothing.
@@ -116,8 +114,13 @@ func (m *meetings) endBefore(ctx context.Context, at *demand.Meeting, e *Deadlin
 
 // lookUp fills in what a restart would go on from, as what stands beside the versions tells.
 func (m *meetings) lookUp(ctx context.Context, e *DeadlineError) {
+	runs := m.line.attempt.before
 	latest, err := m.home.Announced(ctx)
-	if err != nil || latest == nil {
+	if err != nil {
+		return
+	}
+	if anew := storage.BegunAnew(runs); latest == nil || anew != nil && latest.Version <= anew.LastVersion { // of a computation that was abandoned
+		e.nested = storage.StoredInFirstStage(runs)
 		return
 	}
 	e.Version = latest.Version

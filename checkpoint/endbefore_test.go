@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -144,7 +146,21 @@ func TestFixedDeadlineIsKnownAtOnce(t *testing.T) {
 	for value, want := range map[string]string{"2020-01-01 00:00": "CRAFT_DEADLINE", "+1h": "", "": ""} {
 		t.Setenv("CRAFT_DEADLINE", value)
 		p := newProgram(t, nil, true, WithPath(t.TempDir()))
-		require.Equal(t, want, passedAt(p.cp.meet, time.Now()))
+		require.Equal(t, want, passedAt(t.Context(), p.cp.meet, time.Now()))
+		require.NoError(t, p.cp.Close())
+	}
+}
+
+// So is a limit of Slurm that has passed, as its variable and squeue say.
+func TestPassedLimitOfSlurmIsKnownAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	t.Setenv("SLURM_JOB_ID", "4711")
+	t.Setenv("SLURM_JOB_END_TIME", fmt.Sprint(time.Now().Add(-time.Minute).Unix()))
+	for end, want := range map[string]string{"- 60": "Slurm (squeue)", "+ 3600": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "squeue"), []byte("#!/bin/sh\necho $(($(date +%s) "+end+"))\n"), 0o700))
+		p := newProgram(t, nil, true, WithPath(t.TempDir()))
+		require.Equal(t, want, passedAt(t.Context(), p.cp.meet, time.Now()))
 		require.NoError(t, p.cp.Close())
 	}
 }

@@ -38,12 +38,16 @@ type DeadlineError struct {
 	needs string     // what a start that gets anywhere needs
 	quiet bool       // another process of the job says it: see ExitMessage
 	id    storage.ID // of the version
+	// nested: there is no version, but one of a checkpoint nested in this one, of the first stage.
+	nested bool
 }
 
 // Error tells what is stored, and what to do.
 func (e *DeadlineError) Error() string {
 	text := fmt.Sprintf("%v (%s): ", ErrDeadline, e.Source)
 	switch {
+	case e.Version == 0 && e.nested:
+		text += "no version of this checkpoint is stored, but of one nested in it: the next start goes on from that"
 	case e.Version == 0:
 		text += "nothing is stored, the next start begins at the beginning"
 	case e.Saved:
@@ -119,7 +123,8 @@ func requeueCode() int {
 
 // ExitMessage is what a program says at its end of what it has returned, a line for its standard error: the
 // error. It is empty without one, and for ErrDeadline on all processes of the job but that of rank 0, since all have the
-// same: so a job says once why it ends, and what it leaves.
+// same: so a job says once why it ends, and what it leaves. So it is, where each process is a rank of a launcher, of what has failed on
+// another rank (aft.BodyError, RankError), which says it, and of a repair that is not begun any more, as the launcher says.
 func ExitMessage(err error) string {
 	if err == nil || quiet(err) {
 		return ""
@@ -132,6 +137,8 @@ func quiet(err error) bool {
 	switch e := err.(type) {
 	case *DeadlineError:
 		return e.quiet
+	case interface{ Elsewhere() bool }: // an error in it that is another rank's does not make it that
+		return e.Elsewhere() && env.CurrentRole() == env.RoleRank
 	case interface{ Unwrap() []error }:
 		list := e.Unwrap()
 		return len(list) > 0 && !slices.ContainsFunc(list, func(one error) bool { return !quiet(one) })

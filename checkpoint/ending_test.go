@@ -368,4 +368,22 @@ func TestExitMessage(t *testing.T) {
 	require.Empty(t, ExitMessage(fmt.Errorf("in the loop: %w", errors.Join(silent, silent))))
 	require.Contains(t, ExitMessage(errors.Join(silent, errors.New("close"))), "close")
 	require.Equal(t, "x\n", ExitMessage(errors.New("x")))
+
+	for _, elsewhere := range []error{&RankError{Rank: 3, Message: "full"}, fmt.Errorf("write: %w", &RankError{}), fmt.Errorf("recovery: %w", &demand.EndError{Err: errLost}), zoneError{true, errLost}} {
+		require.NotEmpty(t, ExitMessage(elsewhere), "the other rank may be in this process")
+		t.Setenv("CRAFT_ROLE", "rank")
+		require.Empty(t, ExitMessage(elsewhere))
+		require.NotEmpty(t, ExitMessage(zoneError{false, elsewhere}), "nobody else says it")
+		require.NotEmpty(t, ExitMessage(errors.Join(elsewhere, errors.New("close"))))
+		t.Setenv("CRAFT_ROLE", "")
+	}
 }
+
+// zoneError is an error as a zone returns it.
+type zoneError struct {
+	elsewhere bool
+	error
+}
+
+func (e zoneError) Elsewhere() bool { return e.elsewhere }
+func (e zoneError) Unwrap() error   { return e.error }

@@ -92,6 +92,9 @@ type RankError struct {
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
+// Elsewhere says that the error itself is one of another rank, which has returned it at the same time.
+func (e *RankError) Elsewhere() bool { return true }
+
 // Is makes the error match the same sentinels as the original one does on its
 // own rank.
 func (e *RankError) Is(target error) bool { return slices.Contains(e.is, target) }

@@ -96,6 +96,70 @@ func TestFinishThatFails(t *testing.T) {
 	}
 }
 
+// The end may be asked for when Finish has begun: its version that cannot be written then is one that the next start computes.
+func TestFinishThatFailsWhenTheEndIsAskedFor(t *testing.T) {
+	for _, mode := range allModes {
+		p, sum := demand.NewLocal(), 0
+		disk := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+			if op.Kind == vfs.OpWrite && (strings.Contains(op.Path, "v-000002-") || strings.Contains(op.Path, "v-000003-")) {
+				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		cp, err := New("loop", nil, WithPath("/cp"), withFS(disk), withPoint(p), WithAsync(mode))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(cp.Add("sum", &sum), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil), cp.UpdateAndWrite(t.Context(), 0, 1), cp.Wait(t.Context())))
+		err = cp.Finish(t.Context(), 2)
+		require.ErrorIs(t, err, ErrDeadline, "%v", mode)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.Equal(t, ExitRequeue, ExitCode(err))
+		require.Contains(t, err.Error(), "the last version is 1")
+		require.NoError(t, cp.Close())
+	}
+}
+
+// So it is of ranks, of which the others may hear of that later.
+func TestFinishThatFailsOfRanksThatAreAsked(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			w := newMemoryWorld(t, 2, 2, "partner", inMode(mode))
+			var full atomic.Bool
+			var of sync.Map // points of ranks
+			full.Store(true)
+			w.atHome = func(r *afttest.Rank, op vfs.Op) error {
+				if !full.Load() || r.Node() != 1 || op.Kind != vfs.OpWrite || !strings.Contains(op.Path, "v-000011-") {
+					return nil
+				}
+				w.cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+				point, _ := of.Load(comm.Rank(1))
+				return errors.Join(eventually(func() bool { end, _ := point.(*demand.Point).End(); return end != nil }), syscall.ENOSPC)
+			}
+			var ended sync.Map
+			w.last = func(p *memoryProgram) error {
+				of.Store(p.c.Rank(), p.cp.meet.point)
+				if err := comm.Barrier(t.Context(), p.c); err != nil {
+					return err
+				}
+				err := p.cp.Finish(t.Context(), p.iter-1)
+				ended.Store(p.c.Rank(), err)
+				return err
+			}
+			require.Error(t, w.job())
+			for rank := range 2 {
+				err, _ := ended.Load(comm.Rank(rank))
+				require.ErrorIs(t, err.(error), ErrDeadline, "rank %d", rank)
+				require.Equal(t, ExitRequeue, ExitCode(err.(error)))
+				require.ErrorIs(t, err.(error), syscall.ENOSPC)
+			}
+			full.Store(false)
+			w.last = nil
+			w.run()
+			require.Equal(t, []int{0, 10}, w.restarts)
+		})
+	}
+}
+
 // A Finish whose context has ended before has stored nothing, and says so, whether the job is to end or not.
 func TestFinishWithoutAContext(t *testing.T) {
 	for _, asked := range []bool{false, true} {

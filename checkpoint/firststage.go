@@ -71,6 +71,14 @@ func (a *attempt) firstStage(lineage container.LineageID, of container.Ancestor)
 	return nil
 }
 
+// firstStageStored reports, on rank 0 of a run that has begun and has no version, whether one of a checkpoint nested in this one is
+// stored, which the next start goes on from.
+func (l *lineage) firstStageStored() bool {
+	a := &l.attempt
+	return a.begun && (a.nested.written || a.anewStored || len(a.nested.names) > 0 && a.nested.in == catalog.StageOf(l.points()) ||
+		l.parent == nil && a.read && storage.StoredInFirstStage(a.before)) // which tell of what is nested in those, too
+}
+
 // goesOnAnew is, on rank 0, the lineage that was begun anew, if it is gone on with in its first
 // stage; nil: the newest version decides. A version of another one that is newer than the
 // record is of a run that has left none.

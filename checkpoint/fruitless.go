@@ -57,17 +57,25 @@ func starts(m *meetings, e *DeadlineError) (n int, needs string) {
 
 // yield is what the starts of this process's job have come to, for ExitCode, which knows an error alone.
 type yield struct {
-	fruitless atomic.Int64 // starts before this one
+	fruitless atomic.Int64 // starts in a row, with this one, as long as it stores nothing; 0: not known
 	stored    atomic.Bool  // a version, by this one
 }
 
 var ofStarts yield
 
-// begun notes how many starts before this one were fruitless.
-func (y *yield) begun(fruitless int) { y.fruitless.Store(max(int64(fruitless), y.fruitless.Load())) }
+// begun notes how many starts before this one were fruitless, as a checkpoint that is nested in no other tells. Of several the one that
+// has got on last counts: a start that has stored a version of any has come to something.
+func (y *yield) begun(fruitless int) {
+	for {
+		was, now := y.fruitless.Load(), int64(fruitless)+1
+		if was > 0 && was <= now || y.fruitless.CompareAndSwap(was, now) {
+			return
+		}
+	}
+}
 
 // endless reports whether a job that is asked to end now, and has no time to store anything, is not to be started again.
-func (y *yield) endless() bool { return !y.stored.Load() && y.fruitless.Load()+1 >= tooManyStarts }
+func (y *yield) endless() bool { return !y.stored.Load() && y.fruitless.Load() >= tooManyStarts }
 
 // asked is why the run was asked to end; None: it was not.
 func (l *lineage) asked() demand.Cause {

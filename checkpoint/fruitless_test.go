@@ -4,12 +4,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 func TestFruitlessStarts(t *testing.T) {
@@ -69,9 +73,64 @@ func TestExitCodeOfARecoveryThatIsTooLate(t *testing.T) {
 	require.False(t, y.endless())
 	y.begun(tooManyStarts - 2)
 	require.False(t, y.endless())
+	y.fruitless.Store(0)
 	y.begun(tooManyStarts - 1)
-	y.begun(0) // of another checkpoint
+	require.True(t, y.endless())
+	y.begun(tooManyStarts) // of another checkpoint
 	require.True(t, y.endless())
 	y.stored.Store(true)
 	require.False(t, y.endless())
+}
+
+// Starts that have stored versions of one of two checkpoints side by side are not fruitless, or where one of them is new; what is nested tells nothing.
+func TestFruitlessStartsOfCheckpointsSideBySide(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		side    []storage.Record // of the one beside; nil: it is new
+		nested  bool
+		endless bool
+	}{
+		{"both are fruitless", []storage.Record{{End: "end"}, {End: "end"}}, false, true},
+		{"the other one has got on", []storage.Record{{End: "end"}, {End: "end", NestedWritten: true}}, false, false},
+		{"the other one is new", nil, false, false},
+		{"the other one is nested", nil, true, true},
+	} {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.name, first), func(t *testing.T) {
+				dir := t.TempDir()
+				leaveRecords(t, dir, "fruitless", storage.Record{End: "end"}, storage.Record{End: "end"})
+				leaveRecords(t, dir, "other", c.side...)
+				ofStarts.fruitless.Store(0)
+				ofStarts.stored.Store(false)
+				names := []string{"fruitless", "other"}
+				if !first && !c.nested {
+					slices.Reverse(names)
+				}
+				var all []*Checkpoint
+				for _, name := range names {
+					cp, err := New(name, nil, WithPath(dir), withPoint(demand.NewLocal()), WithLogger(slog.New(slog.DiscardHandler)))
+					require.NoError(t, err)
+					all = append(all, cp)
+					require.NoError(t, errors.Join(cp.Add("x", new(int)), cp.Commit()))
+					if len(all) > 1 && c.nested {
+						require.NoError(t, all[0].SubCP(cp))
+					}
+					require.NoError(t, cp.RestartIfNeeded(t.Context(), nil))
+				}
+				require.Equal(t, c.endless, ofStarts.endless())
+				require.NoError(t, errors.Join(all[1].Close(), all[0].Close()))
+			})
+		}
+	}
+}
+
+// leaveRecords leaves those of earlier starts of a checkpoint, which have ended.
+func leaveRecords(t *testing.T, dir, name string, runs ...storage.Record) {
+	store, err := filestore.New(filestore.Config{Path: dir, Name: name})
+	require.NoError(t, errors.Join(err, filestore.MakeDir(store)))
+	for i, r := range runs {
+		start := time.Now().Add(time.Duration(i-len(runs)) * time.Hour)
+		r.Format, r.Checkpoint, r.Attempt, r.Started, r.Updated, r.Ended = 1, name, hex.EncodeToString([]byte{0, 0, 0, 0, 0, 0, 0, byte(1 + i)}), start, start, &start
+		require.NoError(t, store.Record(t.Context(), r))
+	}
 }

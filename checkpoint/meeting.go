@@ -286,12 +286,12 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		forgetGone(ctx, m, e)
 		e.Starts, e.needs = starts(m, e)
 	}
-	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause}, nil)
+	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause, e.nested}, nil)
 	if err != nil {
 		return err
 	}
 	e.Source, e.Version, e.Iteration, e.Level = told.Source, told.Version, told.Iteration, told.Level
-	e.Starts, e.needs, e.cause = told.Starts, told.Needs, told.Cause
+	e.Starts, e.needs, e.cause, e.nested = told.Starts, told.Needs, told.Cause, told.Nested
 	m.line.end = e.cause
 	m.answerEnd(e.cause, e.Saved, e.Level)
 	if at != nil {
@@ -310,6 +310,7 @@ type ended struct {
 	Starts    int
 	Needs     string
 	Cause     demand.Cause
+	Nested    bool
 }
 
 // newEnd is the error for an end, with what is stored.
@@ -324,6 +325,7 @@ func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 			}
 		}
 	}
+	e.nested = e.Version == 0 && m.line.firstStageStored()
 	return e
 }
 

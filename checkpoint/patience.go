@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/demand"
 )
 
@@ -83,8 +84,17 @@ func cutOff(ctx context.Context, m *meetings, at *demand.Meeting, saved bool, er
 		if _, err = m.agree(ctx, err); err == nil || commFailed(err) || ctx.Err() != nil { // it may be known to some ranks alone
 			return err
 		}
+	case err == nil:
+		return nil
 	case !errors.Is(err, errTimeOver):
-		return err
+		// All ranks have an error of a version, but those that have heard of the end since the call has begun are not known.
+		heard, failed := comm.AllreduceOne(ctx, m.comm, bit(end != nil), comm.Max[int64])
+		switch {
+		case commFailed(failed):
+			return failed
+		case failed != nil || heard == 0:
+			return err
+		}
 	}
 	if end == nil { // another rank has heard of it
 		end = &demand.Demanded{Demand: demand.Demand{Cause: demand.Deadline, Left: demand.NoLimit}}

@@ -85,7 +85,7 @@ func (st *starting) survey(ctx context.Context) (survey, error) {
 	}
 	if err == nil && st.root() {
 		s, err = (&looker{st.core, st.line, st.reads}).look(ctx)
-		s.Late = lateStart(st, s)
+		s.Late = lateStart(ctx, st, s)
 	}
 	return fromRoot(ctx, st.core, s, err)
 }

@@ -93,6 +93,20 @@ func BegunAnew(runs []Record) *Record {
 	return nil
 }
 
+// StoredInFirstStage reports, of the records of a checkpoint that has no version, whether one of a checkpoint nested in it is stored:
+// the next run goes on from that.
+func StoredInFirstStage(runs []Record) bool {
+	for _, r := range slices.Backward(runs) {
+		switch {
+		case r.NestedWritten || r.AnewStored || len(r.Nested) > 0:
+			return r.LastWritten == 0 // else it is of a later stage
+		case r.Anew != "" || r.LastWritten > 0: // what is older was abandoned, or is of before a version that is gone
+			return false
+		}
+	}
+	return false
+}
+
 // RecordOverheads are OH_cp, OH_res, OH_rec and OH_redo (paper section 5).
 type RecordOverheads struct {
 	Checkpoint    float64 `json:"cp"`

@@ -63,7 +63,7 @@ that it has reached are printed. An interrupted command takes its request back.`
 }
 
 func (j jobs) checkpoint(ctx context.Context, job string, timeout time.Duration) error {
-	to, err := j.findJob("checkpoint", job)
+	to, err := j.findJob(ctx, "checkpoint", job)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,7 +57,7 @@ or the working directory).`,
 			case h.cancel:
 				return jobs{p}.cancelRequests(cmd.Context(), args[0])
 			}
-			return jobs{p}.halt(args[0], h)
+			return jobs{p}.halt(cmd.Context(), args[0], h)
 		},
 	}
 	cmd.Flags().IntVar(&h.after, "after-checkpoints", 0, "end when it has stored so `many` versions from now on")
@@ -102,7 +103,7 @@ func (a *asked) print(s *screen) {
 	}
 }
 
-func (j jobs) halt(job string, h halting) error {
+func (j jobs) halt(ctx context.Context, job string, h halting) error {
 	q := storage.Request{Format: 1, Kind: storage.RequestHalt, AfterCheckpoints: h.after, Created: j.p.screen.now().UTC().Truncate(time.Second), By: whoAsks()}
 	if h.at != "" {
 		at, err := parseTime(h.at, j.p.screen.now())
@@ -112,7 +113,7 @@ func (j jobs) halt(job string, h halting) error {
 		at = at.UTC()
 		q.At = &at
 	}
-	to, err := j.findJob("halt", job)
+	to, err := j.findJob(ctx, "halt", job)
 	if err != nil {
 		return err
 	}

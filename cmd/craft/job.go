@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/craft-go/craft/internal/procid"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/filestore"
@@ -36,29 +39,67 @@ func (j *runningJob) String() string {
 // shortestJob is how many characters of the name of a job are enough, if there is one of these alone.
 const shortestJob = 6
 
-// findJob finds the job that JOB of a command line is: a checkpoint whose lock it holds, or its name.
-func (j jobs) findJob(command, job string) (*runningJob, error) {
+// findJob finds the job that JOB of a command line is: a checkpoint whose lock it holds, or its name. Where a lock was given
+// back just now it waits for it: a job that is being repaired takes it again.
+func (j jobs) findJob(ctx context.Context, command, job string) (*runningJob, error) {
 	dirs, byName, err := j.checkpointsOf(job)
 	if err != nil {
 		return nil, err
 	}
-	var held []*runningJob
+	wanted := func(l *lockInfo) bool { return !byName || isJob(l.Job, job) }
+	for told := false; ; told = true {
+		held, err := j.heldOf(dirs, wanted)
+		if err != nil {
+			return nil, err
+		}
+		given := slices.IndexFunc(dirs, func(dir string) bool { return j.givenBack(dir, wanted) })
+		switch {
+		case slices.ContainsFunc(held, func(j *runningJob) bool { return j.id != "" }), len(held) > 0 && given < 0:
+			return chooseJob(command, job, held)
+		case given < 0 && byName:
+			return nil, fmt.Errorf("%s is no checkpoint, here or in %s, nor a job that holds the lock of one there", job, defaultBase())
+		case given < 0:
+			return nil, fmt.Errorf("%s is not locked: no job runs there that could be asked (craft ls shows locks)", strings.Join(dirs, ", "))
+		case !told:
+			j.p.say("the lock of %s was given back just now: waiting for up to %v whether its job is being repaired, and takes it again", dirs[given], j.p.lock.Patience)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(answerEvery):
+		}
+	}
+}
+
+// heldOf are the jobs that hold the locks of checkpoints, as far as they are wanted.
+func (j jobs) heldOf(dirs []string, wanted func(*lockInfo) bool) (held []*runningJob, err error) {
 	for _, dir := range dirs {
 		l, err := readLock(j.p.fs, dir)
 		if err != nil {
 			return nil, err
 		}
-		if l != nil && (!byName || isJob(l.Job, job)) {
+		if l != nil && wanted(l) {
 			held = append(held, &runningJob{l.Job, dir, l})
 		}
 	}
-	switch {
-	case len(held) > 0:
-		return chooseJob(command, job, held)
-	case byName:
-		return nil, fmt.Errorf("%s is no checkpoint, here or in %s, nor a job that holds the lock of one there", job, defaultBase())
+	return held, nil
+}
+
+// givenBack reports whether the lock of a checkpoint was given back so short a time ago that its job may take it again, which
+// it does behind a repair. The job that was asked to end, or was finished, or whose rank 0 is known to have ended, does not.
+func (j jobs) givenBack(dir string, wanted func(*lockInfo) bool) bool {
+	l, err := readLock(j.p.fs, dir)
+	if err != nil || l != nil && l.Job != "" && !wanted(l) { // without a name it is being taken
+		return false
 	}
-	return nil, fmt.Errorf("%s is not locked: no job runs there that could be asked (craft ls shows locks)", strings.Join(dirs, ", "))
+	records, _ := filestore.Records(j.p.fs, dir) // as far as they can be read
+	if len(records) == 0 {
+		return false
+	}
+	last := records[len(records)-1]
+	age := j.p.screen.now().Sub(last.Updated).Abs() // the clock is that of another host
+	ended := last.Host == procid.This().Host && procid.Of(last.PID).State() == procid.Dead
+	return age < j.p.lock.Patience && last.End == "" && !last.Finished && !ended
 }
 
 // chooseJob returns the one job that runs of those whose locks were found.

@@ -33,6 +33,8 @@ type listedCheckpoint struct {
 	Requests []listedRequest `json:"requests,omitempty"`
 	// WayBack is the last way back, while a start goes by it: see WAYBACK.json.
 	WayBack *storage.WayBack `json:"way_back,omitempty"`
+	// FirstStage: it has no version, but a checkpoint nested in it has, which a restart goes on from.
+	FirstStage bool `json:"first_stage,omitempty"`
 }
 
 type listedVersion struct {
@@ -168,11 +170,17 @@ func (p *program) list(ctx context.Context, where *location, c *offline.Checkpoi
 		out.Versions = append(out.Versions, listed)
 	}
 	out.WayBack = c.GoesBack(versions)
+	out.FirstStage = inFirstStage(c, versions)
 	bad = append(bad, goneMarks(c, versions)...)
 	if gone := c.Gone(versions); gone != nil && where.version == nil {
 		bad = append(bad, gone)
 	}
 	return out, bad, ctx.Err()
+}
+
+// inFirstStage reports whether a checkpoint has no version, but one that is nested in it.
+func inFirstStage(c *offline.Checkpoint, versions []offline.Version) bool {
+	return !slices.ContainsFunc(versions, func(v offline.Version) bool { return v.Complete() || v.Elsewhere }) && storage.StoredInFirstStage(c.Runs)
 }
 
 func describeVersion(v offline.Version) listedVersion {
@@ -214,7 +222,11 @@ func (l listing) print(s *screen) {
 	}
 	for _, c := range l.Checkpoints {
 		if len(c.Versions) == 0 {
-			s.say("%s holds no versions", c.Path)
+			nested := ""
+			if c.FirstStage {
+				nested = ", but checkpoints nested in it do: a restart goes on from these"
+			}
+			s.say("%s holds no versions%s", c.Path, nested)
 		}
 		sayHalts(s, c.Requests)
 		for _, v := range c.Versions {

@@ -125,6 +125,17 @@ func (j *endingJob) goesOn() {
 	require.Positive(j.t, again.first, "%s", &j.errs)
 }
 
+// TestWhatHasFailedIsSaidOnce: an error that all ranks return together is one line of the job's output.
+func TestWhatHasFailedIsSaidOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("file", nil, 0o600))
+	t.Setenv("CRAFT_CP_PATH", filepath.Join("file", "cp"))
+	t.Setenv(endingVariable, "10")
+	j := launchEnding(t)
+	require.Equal(t, 1, j.ends(), "%s", &j.errs)
+	require.Equal(t, 1, strings.Count(j.errs.String(), "not a directory"), "%s", &j.errs)
+}
+
 // TestEndByASignal: whoever gets it, however often and together with whom, all ranks save at one call, and the job
 // says with its exit code, and in one line, that it wants to go on.
 func TestEndByASignal(t *testing.T) {

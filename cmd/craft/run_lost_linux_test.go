@@ -47,6 +47,7 @@ func TestKilledTooLate(t *testing.T) {
 		require.Equal(t, code, j.ends(), "%s", &j.errs)
 		require.Contains(t, j.errs.String(), "craft: the job was asked to end ("+unix.SignalName(signal)+" at the launcher), and has lost rank ")
 		require.Contains(t, j.errs.String(), "; a restart goes on from the newest version that is stored\n")
+		require.Equal(t, 1, strings.Count(j.errs.String(), ", and is not begun any more"), "of all that have asked for a repair: %s", &j.errs)
 	}
 }
 

@@ -69,6 +69,10 @@ func (d *shownVersion) printHeader(s *screen) {
 	line("size", s.size(d.Bytes))
 	d.printLevels(s, line)
 	for _, a := range d.Ancestors {
+		if a.Version == 0 {
+			line("within", fmt.Sprintf("the first stage of %s, before its first version, %d calls later", a.Name, a.Calls))
+			continue
+		}
 		line("within", fmt.Sprintf("version %d of %s, %d calls later", a.Version, a.Name, a.Calls))
 	}
 	name := "fingerprint"

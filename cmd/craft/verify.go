@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/craft-go/craft/internal/osstring"
+	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/offline"
 )
 
@@ -123,7 +124,7 @@ func (p *program) verify(ctx context.Context, dir string, w verifying) error {
 	}
 	if read == 0 && len(problems) == 0 {
 		result.OK = false
-		problems = append(problems, nothingRead(dir, targets))
+		problems = append(problems, nothingRead(dir, where, targets))
 	}
 	seen := overview{document: result, empty: len(result.Versions) == 0, problems: problems, failed: !result.OK}
 	for _, c := range where.checkpoints {
@@ -217,11 +218,14 @@ func (p *program) verifyTargets(ctx context.Context, targets []target, result *v
 func excused(verdict string) bool { return verdict == verdictIncomplete || verdict == verdictElsewhere }
 
 // nothingRead says why no version was read.
-func nothingRead(dir string, targets []target) error {
+func nothingRead(dir string, where *location, targets []target) error {
 	for _, t := range slices.Backward(targets) {
 		if t.v.Elsewhere {
 			return fmt.Errorf("no such version: nothing of %s can be verified here: %w", dir, otherNodes(t.c, &t.v))
 		}
+	}
+	if slices.ContainsFunc(where.checkpoints, func(c *offline.Checkpoint) bool { return storage.StoredInFirstStage(c.Runs) }) {
+		return fmt.Errorf("no such version: %s holds no complete version, and a restart goes on from what checkpoints nested in it have stored: verify these", dir)
 	}
 	return fmt.Errorf("no such version: %s holds no complete version, so there is nothing to restart from (--all reads what is there)", dir)
 }

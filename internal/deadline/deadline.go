@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -134,12 +135,21 @@ func parseNotice(text string) (notice, bool) {
 	return notice{text: text, kind: kind, argument: argument}, true
 }
 
-// Fixed is the deadline of CRAFT_DEADLINE, which nobody has to be asked for.
-func (c Config) Fixed() Deadline {
-	if c.fixed.IsZero() {
+// Passed is the deadline that has passed, as far as that can be known soon: that of CRAFT_DEADLINE, or the limit of a Slurm
+// job whose variable says so. squeue is asked then, since the limit may have been made longer.
+func (c Config) Passed(ctx context.Context) Deadline {
+	if left := time.Until(c.fixed); !c.fixed.IsZero() && left <= 0 {
+		return Deadline{Left: left, Source: env.Deadline}
+	}
+	if c.slurm == nil || !c.slurm.passed() {
 		return Deadline{}
 	}
-	return Deadline{Left: time.Until(c.fixed), Source: env.Deadline}
+	s := *c.slurm
+	a, _ := source{timeout: passedTimeout, ask: s.ask}.once(ctx, func(error) {}) // the watcher warns
+	if a == nil || a.at.IsZero() || time.Until(a.at) > 0 {
+		return Deadline{}
+	}
+	return Deadline{Left: time.Until(a.at), Source: a.by}
 }
 
 // sources are those of the scopes.

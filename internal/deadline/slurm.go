@@ -18,6 +18,7 @@ type slurm struct {
 	job      string    // for squeue -j; empty: only the variable is known
 	initial  time.Time // what the variable says; zero: it is not set, or of no use
 	unusable error     // why it is of no use
+	late     bool      // it had passed when the program was started
 
 	asked bool // squeue has answered
 	memo
@@ -42,10 +43,14 @@ func slurmFromEnv(getenv func(string) string, clock clock) *slurm {
 	} else if at := s.convert(time.Unix(seconds, 0)); time.Until(at) > 0 {
 		s.initial = at
 	} else {
+		s.late = true
 		s.unusable = fmt.Errorf("SLURM_JOB_END_TIME=%s had passed when this program was started: the limit has been changed since, or nobody enforces it", variable)
 	}
 	return s
 }
+
+// passed reports whether what the variable says has passed.
+func (s *slurm) passed() bool { return s.late || !s.initial.IsZero() && time.Until(s.initial) <= 0 }
 
 func (s *slurm) ask(ctx context.Context) (*answer, error) {
 	if s.job == "" {

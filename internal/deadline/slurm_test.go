@@ -150,6 +150,50 @@ func TestVariablesOfSlurmThatSayNothing(t *testing.T) {
 	}
 }
 
+// TestALimitThatHasPassed before the program computes: squeue is asked for it where the variable says so, and nowhere else.
+func TestALimitThatHasPassed(t *testing.T) {
+	for _, c := range []struct {
+		variable time.Duration // from now; 0: it is not set
+		squeue   string
+		asked    bool
+		by       string
+	}{
+		{-time.Minute, "echo $(($(date +%s) - 60))", true, "Slurm (squeue)"},
+		{-time.Minute, "echo $(($(date +%s) + 3600))", true, ""}, // it was made longer
+		{-time.Minute, "echo NONE", true, ""},
+		{-time.Minute, "exit 1", true, ""}, // nobody enforces it
+		{time.Hour, "echo $(($(date +%s) - 60))", false, ""},
+		{0, "echo $(($(date +%s) - 60))", false, ""},
+	} {
+		mark := filepath.Join(t.TempDir(), "asked")
+		command(t, "squeue", "touch "+mark+"\n"+c.squeue)
+		vars := map[string]string{"SLURM_JOB_ID": "17"}
+		if c.variable != 0 {
+			vars["SLURM_JOB_END_TIME"] = fmt.Sprint(time.Now().Add(c.variable).Unix())
+		}
+		config, err := FromEnv(environment(vars))
+		require.NoError(t, err)
+		at := config.Passed(t.Context())
+		require.Equal(t, c.by, at.Source, "%+v", c)
+		require.LessOrEqual(t, at.Left, time.Duration(0))
+		_, err = os.Stat(mark)
+		require.Equal(t, c.asked, err == nil, "%+v", c)
+	}
+	config, err := FromEnv(environment(map[string]string{"CRAFT_DEADLINE": "2020-01-01 00:00"}))
+	require.NoError(t, err)
+	require.Equal(t, "CRAFT_DEADLINE", config.Passed(t.Context()).Source)
+}
+
+// TestALimitThatPassesBeforeTheFirstQuestion counts as it does for the watcher, which believes the variable while squeue does not answer.
+func TestALimitThatPassesBeforeTheFirstQuestion(t *testing.T) {
+	command(t, "squeue", "exit 1")
+	config, err := FromEnv(environment(map[string]string{"SLURM_JOB_ID": "17", "SLURM_JOB_END_TIME": fmt.Sprint(time.Now().Add(time.Hour).Unix())}))
+	require.NoError(t, err)
+	require.True(t, config.Passed(t.Context()).None())
+	config.slurm.initial = time.Now()
+	require.Equal(t, "Slurm (SLURM_JOB_END_TIME)", config.Passed(t.Context()).Source)
+}
+
 // TestASqueueThatHangs is killed after half of what the variable leaves, at the latest.
 func TestASqueueThatHangs(t *testing.T) {
 	command(t, "squeue", "sleep 1000 & sleep 1000")

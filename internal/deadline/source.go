@@ -10,6 +10,7 @@ const (
 	limitInterval   = 3 * time.Minute // squeue and qstat cost the server of the whole cluster something
 	nearInterval    = 30 * time.Second
 	queueTimeout    = 30 * time.Second
+	passedTimeout   = 5 * time.Second // a start waits for it
 	commandTimeout  = 10 * time.Second
 	metadataTimeout = 5 * time.Second
 )

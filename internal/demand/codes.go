@@ -29,10 +29,17 @@ func (c Cause) ExitCode(requeue int) int {
 type EndError struct {
 	Cause Cause
 	Text  string // for people
+	Err   error  // what it is, too
 }
 
 // Error is the text.
 func (e *EndError) Error() string { return e.Text }
+
+// Unwrap gives Err.
+func (e *EndError) Unwrap() error { return e.Err }
+
+// Elsewhere: the launcher says it, for all ranks that are told so.
+func (e *EndError) Elsewhere() bool { return true }
 
 // JobCode is the exit code of a job out of those of its ranks. What no demand explains wins, the largest of it. Else it is
 // what the job is to do next, where ranks do not agree on that: a halt counts whatever else has asked for the end, then

@@ -28,17 +28,42 @@ type jobCode struct{ members *membership }
 // of is the exit code of a job with these ranks: see How processes end in the package's documentation. lost are those
 // that the end of the job excuses.
 func (c jobCode) of(ranks []*process) (code int, lost []*process) {
-	m := c.members
 	var codes []int
-	for _, p := range ranks {
-		own := p.counts()
-		if own != 0 && m.stops.ending.asked() && p.takenAway() {
-			lost = append(lost, p)
-			own = m.stops.ending.cause.ExitCode(m.out.requeue)
-		}
+	for _, p := range ended(ranks) {
+		own, excused := c.share(p)
 		codes = append(codes, own)
+		if n := len(lost); excused && (n == 0 || lost[n-1].original != p.original) {
+			lost = append(lost, p)
+		}
 	}
-	return demand.JobCode(m.out.requeue, codes...), lost
+	return demand.JobCode(c.members.out.requeue, codes...), lost
+}
+
+// share is what the end of a process counts as; excused: it was taken away from a job that was asked to end.
+func (c jobCode) share(p *process) (code int, excused bool) {
+	if end := &c.members.stops.ending; p.code != 0 && end.asked() && p.takenAway() {
+		return end.cause.ExitCode(c.members.out.requeue), true
+	}
+	return p.code, false
+}
+
+// ended are the processes whose ends are the exit code of these ranks.
+func ended(ranks []*process) (all []*process) {
+	for _, p := range ranks {
+		all = append(all, p.counting()...)
+	}
+	return all
+}
+
+// lastWords are those of the process that decides what the part of p in the exit code is.
+func (c jobCode) lastWords(p *process) string {
+	own, _ := c.share(p)
+	for _, q := range p.counting() {
+		if code, _ := c.share(q); demand.JobCode(c.members.out.requeue, own, code) != own {
+			return q.lastWords()
+		}
+	}
+	return p.lastWords()
 }
 
 // endAsked ends a job that was asked to end because some of its processes are lost, and reports whether it does: if

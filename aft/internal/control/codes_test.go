@@ -107,3 +107,46 @@ func TestMixedCodes(t *testing.T) {
 		require.Equal(t, c.code, s.end.Code, "%v: %s", c.codes, s.end.Report)
 	}
 }
+
+// TestMixedCodesOfOneRank: so it is with those that a rank has had one after the other, where the one before was replaced after a zone, as another
+// one may have followed.
+func TestMixedCodesOfOneRank(t *testing.T) {
+	for _, c := range []struct {
+		first  Exit // of rank 0; that of rank 1 was on a node that is lost
+		second int  // code of both
+		asked  bool // to end, before that
+		code   int
+		says   string
+	}{
+		{Exit{Code: 1}, 75, false, 1, "exit status 1"},
+		{Exit{Code: 1}, 75, true, 1, "exit status 1"},
+		{Exit{Code: 1}, 76, true, 1, "exit status 1"},
+		{Exit{Code: 1}, 0, false, 1, "exit status 1"},
+		{Exit{Code: 80}, 75, true, 80, "exit status 80"},
+		{Exit{Code: 75}, 1, false, 1, "exit status 1"},
+		{Exit{Code: -1, Signal: 9}, 75, true, 75, "a restart goes on from"},
+		{Exit{Code: -1, Signal: 15}, 75, true, 75, "a restart goes on from"},
+		{Exit{Code: -1, Signal: 9}, 75, false, 137, "signal 9"},
+		{Exit{Code: -1, Signal: 9}, 1, true, 1, "exit status 1"},
+	} {
+		s := running(t, two(2))
+		for p := range Proc(2) {
+			s.join(p, Join{Op: OpEnd, Verdict: &driver.Verdict{}, Step: 7})
+		}
+		c.first.Step = NoStep
+		s.of(0, Message{Kind: KindExit, Exits: []Exit{c.first}})
+		s.do(s.r.Lost(s.now, 1, "off", true))
+		require.Nil(t, s.end)
+		s.hello(2)
+		s.hello(3)
+		if c.asked {
+			s.ask(endDemand)
+		}
+		s.exit(2, c.second)
+		s.exit(3, c.second)
+		require.NotNil(t, s.end)
+		require.Equal(t, c.code, s.end.Code, "%+v: %s", c, s.end.Report)
+		require.Contains(t, s.end.Report, c.says, "%+v", c)
+		require.NotContains(t, s.end.Report, "its ranks have all ended")
+	}
+}

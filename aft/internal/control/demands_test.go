@@ -189,11 +189,17 @@ func TestAZoneEndsWithoutThose(t *testing.T) {
 // Who is killed then is replaced only if the time suffices: what repairs have taken, and some more.
 func TestRepairsInTheGrace(t *testing.T) {
 	repair := func(left time.Duration) (refused string, replaced bool) {
-		s := running(t, two(2))
+		s := running(t, two(3))
 		s.meets(left)
 		s.kill(0)
-		s.join(1, Join{Op: OpRepair, Policy: policy(driver.NonShrinking, driver.Reuse)})
-		return s.made(1).Err, len(s.starts) > 2
+		s.notes = nil
+		for p := Proc(1); p < 3; p++ {
+			s.join(p, Join{Op: OpRepair, Policy: policy(driver.NonShrinking, driver.Reuse)})
+		}
+		if refused = s.made(1).Err; refused != "" {
+			require.Equal(t, []string{refused}, s.notes, "for all of them")
+		}
+		return refused, len(s.starts) > 3
 	}
 	refused, replaced := repair(usualRepair)
 	require.False(t, replaced)

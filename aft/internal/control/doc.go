@@ -151,7 +151,7 @@
 // with their node) when the end was asked for count as what it was asked for: nothing else has happened to the job. When all processes
 // are lost while no zone is under way, they are started again, because another zone may
 // follow; if they exit without one, or are killed again, it was the end, and the failures
-// count. Lost nodes are no sign of the end.
+// count beside their own ends, by the same rule. Lost nodes are no sign of the end.
 //
 // # The ledger
 //

@@ -120,7 +120,7 @@ func (m *membership) failures() []*process {
 
 // losses tells how the ranks have ended that have not ended well.
 func (m *membership) losses() []string {
-	return some(only(m.latest, func(p *process) bool { return p.counts() != 0 }), (*process).lastWords)
+	return some(only(m.latest, func(p *process) bool { return !p.endedWell() }), jobCode{m}.lastWords)
 }
 
 // node is what the root knows of a node.

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/craft-go/craft/internal/demand"
@@ -112,24 +113,26 @@ func (p *process) fail(reason, cause string, code int) {
 func (p *process) leave(code int) {
 	p.end(left)
 	p.code = code
-	if p.after != nil {
-		p.code = max(code, p.after.code)
-	}
 }
 
-// counts is the process's part in the job's exit code.
-func (p *process) counts() int {
-	if p.state == failed && p.handled {
-		return 0
+// counting are the processes whose ends are the part of p in the job's exit code, the last one first.
+func (p *process) counting() []*process {
+	switch {
+	case p.state == failed && p.handled:
+		return nil
+	case p.after != nil:
+		return []*process{p, p.after}
 	}
-	return p.code
+	return []*process{p}
+}
+
+// endedWell: nothing of its part in the job's exit code is a failure, or says what the job is to do next.
+func (p *process) endedWell() bool {
+	return !slices.ContainsFunc(p.counting(), func(q *process) bool { return q.code != 0 })
 }
 
 // lastWords is how it has ended, for the report of the job.
 func (p *process) lastWords() string {
-	if p.state == left && p.after != nil {
-		return p.after.lastWords()
-	}
 	what := p.reason
 	if p.state == left {
 		what = fmt.Sprintf("exit status %d", p.code)

@@ -4,7 +4,7 @@ import "fmt"
 
 // purpose is the report of a job whose ranks have all ended with one code that says what is to become of it, or "".
 func (b *outbox) purpose(ranks []*process) string {
-	ranks = only(ranks, func(p *process) bool { return p.state != failed || !p.handled }) // the others have gone on without these
+	ranks = ended(ranks) // those that the others have gone on without have no part in it
 	if len(ranks) == 0 {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/craft-go/craft/aft/comm/driver"
+	"github.com/craft-go/craft/internal/demand"
 )
 
 // decideRepair makes a world without failed processes. Whoever fails meanwhile is
@@ -21,6 +22,9 @@ func (r *recovery) decideRepair(now time.Time, o *operation) (done bool) {
 		policy, err := r.repairPolicy(o)
 		if refused := r.refusal(now, o.group, err); refused.Err != "" {
 			r.discardAhead(o.group, false)
+			if refused.Ends != demand.None { // who has asked for it leaves it to this to say so: demand.EndError
+				r.out.note(slog.LevelWarn, refused.Err)
+			}
 			r.meet.reply(o, o.takers(), refused)
 			return true
 		}

@@ -421,7 +421,7 @@ func (j joined) wait(ctx context.Context) (control.Made, error) {
 	case m.Revoked:
 		return m, j.box.revokedError(m.Returned)
 	case m.Ends != demand.None:
-		return m, fmt.Errorf("%w: %w", ErrControl, &demand.EndError{Cause: m.Ends, Text: m.Err})
+		return m, &demand.EndError{Cause: m.Ends, Text: fmt.Sprintf("%v: %s", ErrControl, m.Err), Err: ErrControl}
 	case m.Err != "":
 		return m, fmt.Errorf("%w: %s", ErrControl, m.Err)
 	}
