@@ -98,7 +98,7 @@ func TestCrashAfterEveryOperation(t *testing.T) {
 		jobs = append(jobs, job{mode, 1}, job{mode, 3})
 	}
 	var total outcomes
-	for _, j := range choose(rng, jobs, 2) {
+	for _, j := range choose(rng, jobs, 3) {
 		total.add(crashRound(t, j.ranks, 5, j.mode, rng))
 	}
 	total.report(t, 2)

@@ -175,7 +175,7 @@ func TestSharedMemoryOfNestedLoops(t *testing.T) {
 		func(v *body, i int) int { return v.At[i] },
 		func(v *body, i, x int) { v.At[i] = x },
 	})...)
-	for _, p := range sample(t, programs, 24) {
+	for _, p := range sample(t, programs, 48) {
 		t.Run(p.name, p.run)
 	}
 }

@@ -105,7 +105,7 @@ func eachSplit(t *testing.T, all func() map[string]alias, test func(t *testing.T
 			}
 		}
 	}
-	for _, s := range sample(t, splits, 2) {
+	for _, s := range sample(t, splits, 4) {
 		t.Run(s.name+"/"+s.String(), func(t *testing.T) { test(t, s.nested, all()[s.name]) })
 	}
 }

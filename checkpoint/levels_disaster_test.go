@@ -126,7 +126,7 @@ func passes(t *testing.T, number int, until time.Time, ways []walked, walk func(
 
 func TestLossOfEveryNodeAtEveryStage(t *testing.T) {
 	var y tally
-	for _, v := range sample(t, ofNodes(), 3) {
+	for _, v := range sample(t, ofNodes(), orUnderRace(6, 3)) {
 		y.node(t, v, 0)
 	}
 	y.report(t, 10/underRace())
@@ -134,7 +134,7 @@ func TestLossOfEveryNodeAtEveryStage(t *testing.T) {
 
 func TestLossOfEveryPairAtEveryStage(t *testing.T) {
 	var y tally
-	for _, v := range sample(t, ofPairs(), 3) {
+	for _, v := range sample(t, ofPairs(), orUnderRace(6, 3)) {
 		y.pair(t, v, 0)
 	}
 	y.report(t, 10/underRace())
@@ -151,7 +151,7 @@ func TestSecondLossAfterHealing(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range sample(t, pairs, 3) {
+	for _, v := range sample(t, pairs, 6) {
 		w := newWorld(v.levels, v.mode, false)
 		w.end = 4
 		_, err := w.run(t)
@@ -179,7 +179,7 @@ func (w *world) healed() error {
 // was lost is said. Without it nothing begins from zero.
 func TestLossBeyondTheLevels(t *testing.T) {
 	cases := allBeyond()
-	chosen := sample(t, cases, 1)
+	chosen := sample(t, cases, orUnderRace(2, 1))
 	var all, survived, older, none tally
 	for _, c := range chosen {
 		w, n, err := c.run(t)
@@ -200,7 +200,7 @@ func TestLossBeyondTheLevels(t *testing.T) {
 		}
 	}
 	t.Logf("survived %d, older version %d, none %d", survived.rounds, older.rounds, none.rounds)
-	all.report(t, 40/underRace())
+	all.report(t, 20/underRace())
 	require.NotZero(t, survived.rounds)
 	if len(chosen) == len(cases) { // of few there may be none
 		require.NotZero(t, none.rounds)
@@ -280,7 +280,7 @@ func TestLastSafeVersionStays(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range sample(t, ways, 1) {
+	for _, v := range sample(t, ways, 3) {
 		w := newWorld(v.levels, v.mode, false, loss{node: -1})
 		w.options = []Option{WithKeep(1)}
 		broken := (v.first + 1) % disasterNodes

@@ -18,7 +18,7 @@ func TestLevelsAfterTheLossOfNodes(t *testing.T) {
 		for _, w := range sample(t, []way{
 			{"local", nil}, {"partner", []int{0}}, {"partner", []int{3}}, {"xor", []int{1}}, {"xor", []int{2}},
 			{"rs", []int{0, 1}}, {"rs", []int{3, 2}},
-		}, 1) {
+		}, 2) {
 			t.Run(fmt.Sprint(mode, w.levels, w.lost), func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
 				n.job(t, w.levels, 5, none, WithAsync(AsyncMode(mode)))
@@ -52,7 +52,7 @@ func TestFlushBeforeTheEnd(t *testing.T) {
 func TestDeltaOverLevels(t *testing.T) {
 	for _, mode := range modes {
 		// In each mode the goroutines of all levels are the same.
-		for _, levels := range sample(t, []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"}, 2) {
+		for _, levels := range sample(t, []string{"", "partner", "local,xor:2", "local,partner:2,rs:3,pfs:4"}, 4) {
 			t.Run(mode+levels, func(t *testing.T) {
 				n := newTestNodes(t, eightOnFour...)
 				for until := 3; until < max(30/underRace(), 12); until += 4 {

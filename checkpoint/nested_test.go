@@ -37,7 +37,7 @@ func TestNestedDeathsEverywhere(t *testing.T) {
 	for _, mode := range modes {
 		// There is one rank, and in all nests the same writer beside it: how deep they
 		// are and how often they write changes only what is restored.
-		for _, levels := range choose(rng, nests, 2) {
+		for _, levels := range choose(rng, nests, 3) {
 			want := undisturbed(levels)
 			inner := 0
 			for death := 1; ; death += 1 + rng.IntN((underRace()+1)/2) {

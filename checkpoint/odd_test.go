@@ -77,7 +77,7 @@ func TestDisabledEverywhere(t *testing.T) {
 // the second finds the result of the first.
 func TestSiblings(t *testing.T) {
 	for _, mode := range modes {
-		for _, death := range sample(t, numbers(4*(1+3+3)), 3) {
+		for _, death := range sample(t, numbers(4*(1+3+3)), 6) {
 			dir := t.TempDir()
 			var total int
 			run := func(deadly bool) error {

@@ -44,6 +44,15 @@ func ofData(t *testing.T) {
 	}
 }
 
+// orUnderRace is what to give sample: under the race detector, which takes less anyway, no test is
+// to take so little that nothing is lost in it.
+func orUnderRace(oneOf, there int) int {
+	if raceEnabled {
+		return there
+	}
+	return oneOf
+}
+
 // underRace is how many times less is tried under the race detector.
 func underRace() int {
 	switch {

@@ -20,14 +20,14 @@ import (
 // of the write and, in another way, when the restart begins: what is stored is restored to
 // the bit, or the restart is refused, with the keys.
 func TestRandomSharing(t *testing.T) {
-	rounds, refused := eachSharingRound(t, 200, (*sharingRound).run)
+	rounds, refused := eachSharingRound(t, 60, (*sharingRound).run)
 	t.Logf("%d rounds, %d of them refused", rounds, refused)
 	require.Less(t, refused, rounds/2)
 }
 
 func eachSharingRound(t *testing.T, least int, run func(*sharingRound, *testing.T) error) (rounds, refused int) {
 	seed, until := testseed.Seed(t), testSeconds()
-	for ; rounds < least/underRace() || time.Now().Before(until); rounds++ {
+	for ; rounds < max(least/underRace(), 25) || time.Now().Before(until); rounds++ {
 		if err := run(newSharingRound(seed+uint64(rounds)), t); err != nil {
 			require.ErrorIs(t, err, cptypes.ErrShared)
 			require.ErrorIs(t, err, ErrKey)
@@ -135,7 +135,7 @@ func (r *sharingRound) ofAbsent() map[string]string {
 // The same for a parent and a child, which may be made when its parent has been restarted:
 // neither changes what the other one has restored.
 func TestRandomSharingOfParentAndChild(t *testing.T) {
-	rounds, refused := eachSharingRound(t, 100, (*sharingRound).nested)
+	rounds, refused := eachSharingRound(t, 40, (*sharingRound).nested)
 	t.Logf("%d rounds, %d of them refused", rounds, refused)
 }
 

@@ -38,8 +38,9 @@ func rootCommand(t *testing.T, cfg Config) *exec.Cmd {
 }
 
 // startRoot runs a job in a root of its own.
-func startRoot(t *testing.T, cfg Config) (*exec.Cmd, *watched) {
+func startRoot(t *testing.T, cfg Config, env ...string) (*exec.Cmd, *watched) {
 	cmd := rootCommand(t, cfg)
+	cmd.Env = append(cmd.Env, env...)
 	out := newWatched()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = limit

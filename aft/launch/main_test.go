@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 	// The race detector lets every process sleep for a second at its end.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	testsignal.Restore()
+	_ = flag.Set("test.parallel", "6") // unless the command line says otherwise: who is t.Parallel here waits
 	os.Exit(m.Run())
 }
 

@@ -25,10 +25,10 @@ func shellJob(t *testing.T, ranks int, script string) Config {
 }
 
 // startScript starts a job of one rank, and waits until that is ready.
-func startScript(t *testing.T, script string) (root *exec.Cmd, out *watched) {
+func startScript(t *testing.T, script string, env ...string) (root *exec.Cmd, out *watched) {
 	cfg := shellJob(t, 1, script)
 	cfg.NoSignals = false
-	root, out = startRoot(t, cfg)
+	root, out = startRoot(t, cfg, env...)
 	out.await(t, `ready`)
 	return root, out
 }
@@ -36,6 +36,7 @@ func startScript(t *testing.T, script string) (root *exec.Cmd, out *watched) {
 // TestSignalToScripts: the shell of a rank dies of the signal, and the program, which has got
 // it too, is to have its time, and so is what the script runs behind it.
 func TestSignalToScripts(t *testing.T) {
+	t.Parallel()
 	// It is deaf while it saves.
 	const saves = `sh -c 'trap "trap \"\" TERM USR1; sleep 0.3; echo saved 0; exit 0" TERM USR1; echo ready; sleep 1000 & wait'`
 	for _, script := range []string{
@@ -49,10 +50,11 @@ func TestSignalToScripts(t *testing.T) {
 	} {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGUSR1} {
 			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {
-				mark := testprocess.Mark(t)
+				t.Parallel() // most of the time they wait
+				mark := testprocess.NewMark()
 				cfg := shellJob(t, 2, script)
 				cfg.NoSignals = false
-				root, out := startRoot(t, cfg)
+				root, out := startRoot(t, cfg, string(mark))
 				out.await(t, `(?s)(ready.*){2}`)
 				require.NoError(t, root.Process.Signal(signal))
 				require.Error(t, root.Wait())
@@ -68,6 +70,7 @@ func TestSignalToScripts(t *testing.T) {
 // for its own ends, and has it before what it waits for, which gets it as well, and once. (timeout
 // sends it twice itself.)
 func TestSignalToWhatShellsStart(t *testing.T) {
+	t.Parallel()
 	const saved, savedUnderTimeout = `saved 0\n`, `saved \d\n`
 	for script, want := range map[string]string{
 		`bash -c 'trap "echo cleanup" EXIT; timeout 1000 "$0" scripted joined counts; exit $?' "$0"; exit $?`:             savedUnderTimeout,
@@ -79,9 +82,10 @@ func TestSignalToWhatShellsStart(t *testing.T) {
 	} {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(fmt.Sprint(script, signal), func(t *testing.T) {
-				mark := testprocess.Mark(t)
+				t.Parallel() // most of the time they wait
+				mark := testprocess.NewMark()
 				testtime.Within(t, control.StopPatience/2, func() {
-					root, out := startScript(t, script)
+					root, out := startScript(t, script, string(mark))
 					require.NoError(t, root.Process.Signal(signal))
 					_ = root.Wait() // its code is the shell's
 					require.Regexp(t, want, out.String())
@@ -138,6 +142,7 @@ func TestScriptOutlivesItsProgram(t *testing.T) {
 // rank, a later signal reaches what was started since, and who saves because of the first is not
 // taken for a helper that ignores the second.
 func TestSignalsOneByOne(t *testing.T) {
+	t.Parallel()
 	const keeps = `sh -c 'trap "echo asked" USR1; trap "sleep 0.3; echo saved 0; exit 0" TERM; echo ready; while :; do sleep 0.05; done'`
 	type step struct {
 		signal syscall.Signal
@@ -173,9 +178,10 @@ func TestSignalsOneByOne(t *testing.T) {
 		`sh -c 'trap "wait; exit 0" TERM; setsid sh -c "echo ready; sleep 1; echo saved 0" & wait; sleep 1000' "$0"; exit $?`: {{syscall.SIGTERM, `saved`}},
 	} {
 		t.Run(script, func(t *testing.T) {
-			mark := testprocess.Mark(t)
+			t.Parallel() // most of the time they wait
+			mark := testprocess.NewMark()
 			testtime.Within(t, control.StopPatience/2, func() {
-				root, out := startScript(t, script)
+				root, out := startScript(t, script, string(mark))
 				for i, s := range steps {
 					require.NoError(t, root.Process.Signal(s.signal))
 					if i < len(steps)-1 {
@@ -194,6 +200,7 @@ func TestSignalsOneByOne(t *testing.T) {
 // TestSignalToAllProcesses of a job, as scancel sends it: who saves has its time, and nobody waits for
 // a helper that ignores it.
 func TestSignalToAllProcesses(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		`"$0" scripted alone counts; exit 3`,
 		`(trap "" TERM; exec sleep 1000) > /dev/null 2>&1 & "$0" scripted alone counts; exit 3`,
@@ -205,9 +212,10 @@ func TestSignalToAllProcesses(t *testing.T) {
 	} {
 		for order, in := range map[string]func([]int){"leaves first": func([]int) {}, "root first": slices.Reverse[[]int], "by number": slices.Sort[[]int]} {
 			t.Run(script+", "+order, func(t *testing.T) {
-				mark := testprocess.Mark(t)
+				t.Parallel() // most of the time they wait
+				mark := testprocess.NewMark()
 				testtime.Within(t, control.StopPatience/2, func() {
-					root, out := startScript(t, script)
+					root, out := startScript(t, script, string(mark))
 					all := append(below(root.Process.Pid), root.Process.Pid)
 					in(all)
 					for _, pid := range all {

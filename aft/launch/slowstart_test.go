@@ -35,6 +35,7 @@ func TestFenceOfANodeThatStarts(t *testing.T) {
 
 // TestFourthInterruptWhileANodeStarts: nobody waits for ever for the system.
 func TestFourthInterruptWhileANodeStarts(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	p, err := prepare(job(t, 1, 1, "sleep"))
 	require.NoError(t, err)
 	r, err := newRoot(p, nil, [2]*printer{})

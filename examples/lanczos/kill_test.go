@@ -20,9 +20,9 @@ import (
 // checkpoints in another mode. Package killtest says how it is controlled.
 func TestKillAtAnyMoment(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some 30 seconds")
+		t.Skip("takes some seconds")
 	}
-	k := &killer{Killer: killtest.New(t, 200), t: t, undisturbed: make(map[string]answer)}
+	k := &killer{Killer: killtest.New(t, 40), t: t, undisturbed: make(map[string]answer)}
 	for k.Next() {
 		k.job()
 	}

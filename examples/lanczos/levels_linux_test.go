@@ -32,37 +32,38 @@ func (p *program) lose(nodes ...string) {
 
 // TestLevelsSurviveTheLossOfNodes without anything on the parallel file system.
 func TestLevelsSurviveTheLossOfNodes(t *testing.T) {
-	want := newProgram(t).result(small("-np", "8")...)
+	want := newProgram(t).result(small("-np", "8", "-iters", "100")...)
 	require.Empty(t, want.Levels)
-	longer := newProgram(t).result(small("-np", "8", "-iters", "340")...)
+	longer := newProgram(t).result(small("-np", "8", "-iters", "140")...)
 	for levels, lost := range map[string][]string{"partner": {"1"}, "xor": {"0"}, "rs": {"3", "0"}} {
 		t.Run(levels, func(t *testing.T) {
-			dead := func() *program { // before it has finished, which stores its last version at home
-				p := newProgram(t)
-				p.Start(leveled(levels, "-recovery", "ABORT", "-die-at", "299")...).End(128 + int(syscall.SIGKILL))
-				require.Empty(t, p.found("cp/lanczos/v-*"))
-				return p
-			}
-			p := dead()
+			p := newProgram(t)
+			// It dies before it has finished, which stores its last version at home.
+			p.Start(leveled(levels, "-iters", "100", "-recovery", "ABORT", "-die-at", "99")...).End(128 + int(syscall.SIGKILL))
+			require.Empty(t, p.found("cp/lanczos/v-*"))
+			home := t.TempDir()
+			require.NoError(t, os.CopyFS(home, os.DirFS(filepath.Join(p.Dir, "cp"))))
+			require.NoError(t, os.Remove(filepath.Join(home, "lanczos", ".lock"))) // a copy of it is watched for half a minute
 			p.lose(lost...)
-			// The version of iteration 300 is safe when the node dies; that of 280 may
+			// The version of iteration 100 is safe when the node dies; that of 80 may
 			// not be yet: its redundancy comes back in the background.
-			again := p.result(leveled(levels, "-iters", "340", "-kill-node", "2@310")...)
+			again := p.result(leveled(levels, "-iters", "140", "-kill-node", "2@110")...)
 			require.Equal(t, levels, again.Levels)
-			require.Equal(t, 281, again.RestartedFrom)
+			require.Equal(t, 81, again.RestartedFrom)
 			require.Equal(t, 1, again.Recoveries)
 			require.Equal(t, longer.Digest, again.Digest)
 			p.lose("0", "1", "2", "3")
-			finished := p.result(leveled(levels, "-iters", "340")...)
-			require.Equal(t, 340, finished.RestartedFrom)
+			finished := p.result(leveled(levels, "-iters", "140")...)
+			require.Equal(t, 140, finished.RestartedFrom)
 			require.Equal(t, longer.Digest, finished.Digest)
 
-			p = dead()
-			p.lose("0", "1", "2", "3")
-			s := p.Start(leveled(levels)...).End(1)
+			// All nodes are lost at the moment of that death.
+			p = newProgram(t)
+			require.NoError(t, os.CopyFS(filepath.Join(p.Dir, "cp"), os.DirFS(home)))
+			s := p.Start(leveled(levels, "-iters", "100")...).End(1)
 			require.Contains(t, s.Stderr.String(), "no usable version")
 			require.Contains(t, s.Stderr.String(), "-fresh")
-			fresh := p.result(leveled(levels, "-fresh")...)
+			fresh := p.result(leveled(levels, "-iters", "100", "-fresh")...)
 			require.Equal(t, want.Digest, fresh.Digest)
 			require.Equal(t, want.VersionsWritten, fresh.VersionsWritten)
 		})

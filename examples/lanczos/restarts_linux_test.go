@@ -32,9 +32,8 @@ func TestTheJobIsDeployedAgain(t *testing.T) {
 	} {
 		t.Run(flags, func(t *testing.T) {
 			p := newProgram(t)
-			p.result(small("-np", "4", "-iters", "20")...) // what -fresh does not want
-			if !strings.Contains(flags, "-fresh") {
-				p = newProgram(t)
+			if strings.Contains(flags, "-fresh") {
+				p.result(small("-np", "4", "-iters", "20")...) // what it does not want
 			}
 			s := p.Start(append(restarted(strings.Fields(flags)...), "-json")...)
 			s.End(0)
@@ -57,7 +56,7 @@ func TestTheJobIsDeployedAgain(t *testing.T) {
 // TestDeployedAgainOnTheNodes: what nodes keep in their own directories is there for the next
 // deployment, that of a node which was lost as well where the level survives that.
 func TestDeployedAgainOnTheNodes(t *testing.T) {
-	want := newProgram(t).result(small("-np", "8")...)
+	want := newProgram(t).result(small("-np", "8", "-iters", "160")...)
 	for levels, c := range map[string]struct {
 		kill string
 		from int
@@ -67,7 +66,7 @@ func TestDeployedAgainOnTheNodes(t *testing.T) {
 		"mem:1,pfs:5":   {"-kill 2@137", 81},
 	} {
 		t.Run(levels, func(t *testing.T) {
-			args := leveled(levels, append(strings.Fields(c.kill), "-recovery", "ABORT", "-restarts", "1", "-json")...)
+			args := leveled(levels, append(strings.Fields(c.kill), "-iters", "160", "-recovery", "ABORT", "-restarts", "1", "-json")...)
 			s := newProgram(t).Start(args...).End(0)
 			var got result
 			require.NoError(t, json.Unmarshal([]byte(s.Stdout.String()), &got))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,22 +46,32 @@ func TestProcesses(t *testing.T) {
 	require.Equal(t, want.Digest, again.Digest)
 }
 
-// someModes are all modes; with -short one of them, and none in two cases of three.
-func someModes(rng *rand.Rand) []checkpoint.AsyncMode {
-	if !testing.Short() {
+// turn gives the cases of a table the modes in turn, from a random one on: what is written, and
+// what is done about a failure, know little of each other. With -short two cases of three
+// have none; with CRAFT_TEST_SECONDS each has all.
+type turn struct{ next, cases int }
+
+func newTurn(t *testing.T) *turn {
+	rng := testseed.Rand(t)
+	return &turn{next: rng.IntN(len(jobs.Modes)), cases: rng.IntN(3)}
+}
+
+func (m *turn) modes() []checkpoint.AsyncMode {
+	if os.Getenv("CRAFT_TEST_SECONDS") != "" {
 		return jobs.Modes
 	}
-	if rng.IntN(3) > 0 {
+	if m.cases++; testing.Short() && m.cases%3 > 0 {
 		return nil
 	}
-	i := rng.IntN(len(jobs.Modes))
+	i := m.next % len(jobs.Modes)
+	m.next++
 	return jobs.Modes[i : i+1]
 }
 
 // TestRanksAreReplaced is non-shrinking recovery: to the same digits.
 func TestRanksAreReplaced(t *testing.T) {
 	want := newProgram(t).result(small("-ranks", "4")...)
-	rng := testseed.Rand(t)
+	turn := newTurn(t)
 	for _, c := range []struct {
 		name       string
 		flags      string
@@ -81,7 +90,7 @@ func TestRanksAreReplaced(t *testing.T) {
 		{"a node and a rank", "-nodes 2 -spare-nodes 1 -kill-node 1@59 -kill 0@137 -spawn REUSE", 2},
 		{"by the flag that kills the program", "-die-at 137", 1},
 	} {
-		for _, mode := range someModes(rng) {
+		for _, mode := range turn.modes() {
 			t.Run(c.name+", "+string(mode), func(t *testing.T) {
 				p := newProgram(t)
 				args := on(append(strings.Fields(c.flags), "-async", string(mode))...)
@@ -115,7 +124,7 @@ func TestRanksAreReplaced(t *testing.T) {
 // TestTheJobShrinks: the others share the rows of those that were lost.
 func TestTheJobShrinks(t *testing.T) {
 	want := newProgram(t).result(small("-ranks", "4")...)
-	rng := testseed.Rand(t)
+	turn := newTurn(t)
 	for flags, ranks := range map[string]int{
 		"-kill 2@137":                          3,
 		"-kill 0@137":                          3,
@@ -124,7 +133,7 @@ func TestTheJobShrinks(t *testing.T) {
 		"-nodes 2 -kill-node 0@137":            2,
 		"-nodes 2 -kill-node 1@59 -kill 0@137": 1,
 	} {
-		for _, mode := range someModes(rng) {
+		for _, mode := range turn.modes() {
 			t.Run(flags+", "+string(mode), func(t *testing.T) {
 				got := newProgram(t).result(on(append(strings.Fields(flags), "-recovery", "SHRINKING", "-async", string(mode))...)...)
 				relative(t, want.Eigenvalues, got.Eigenvalues)

@@ -18,9 +18,9 @@ import (
 // undisturbed run. Package killtest says how it is controlled.
 func TestKillAtAnyMoment(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some 15 seconds")
+		t.Skip("takes some seconds")
 	}
-	k := &killer{Killer: killtest.New(t, 100), t: t, undisturbed: make(map[string]string), byFrequency: make(map[int]int)}
+	k := &killer{Killer: killtest.New(t, 40), t: t, undisturbed: make(map[string]string), byFrequency: make(map[int]int)}
 	for k.Next() {
 		k.job()
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,14 +25,19 @@ const limit = time.Minute
 // ("NAME=value") is in the environment of each.
 type Marked string
 
-var marks int
+var marks atomic.Int64
 
 // Mark gives all processes that are started from now on a mark.
 func Mark(t *testing.T) Marked {
-	marks++
-	value := fmt.Sprintf("%d-%d", os.Getpid(), marks)
-	t.Setenv("CRAFT_TEST_MARK", value)
-	return Marked("CRAFT_TEST_MARK=" + value)
+	m := NewMark()
+	name, value, _ := strings.Cut(string(m), "=")
+	t.Setenv(name, value)
+	return m
+}
+
+// NewMark is one to start processes with, for tests that run at the same time.
+func NewMark() Marked {
+	return Marked(fmt.Sprintf("CRAFT_TEST_MARK=%d-%d", os.Getpid(), marks.Add(1)))
 }
 
 // Process is one of them.
