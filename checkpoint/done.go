@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/demand"
 )
 
@@ -42,7 +43,7 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 			saved, err = finish(ctx, cp, last)
 		}
 		if err == nil && at != nil && at.Ends() != nil {
-			limited, done := patience(ctx, cp.meet.point)
+			limited, done := cp.meet.point.Patience(ctx)
 			err = aroundHome(ctx, limited, cp.out)
 			done()
 		}
@@ -108,7 +109,7 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 // finishedHome brings the last version of the run to the parallel file system, as far as the time of the job allows, and
 // makes the milestones that have waited for that. One for which the time does not suffice is not worth another start of the job.
 func finishedHome(ctx context.Context, m *meetings, saved bool) error {
-	limited, done := patience(ctx, m.point)
+	limited, done := m.point.Patience(ctx)
 	defer done()
 	there, err := false, error(nil)
 	if !saved {
@@ -121,7 +122,7 @@ func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 		return err
 	}
 	landed := milestones{m.out}.makeWaiting(ctx, limited)
-	if saved && errors.Is(landed, errTimeOver) {
+	if saved && errors.Is(landed, demand.ErrTimeOver) {
 		return nil
 	}
 	return landed
@@ -144,3 +145,46 @@ func wasHome(ctx context.Context, m *meetings) (is bool, err error) {
 // Finished reports whether the version that was restored, or the last one that was stored, is of a run that was
 // finished: see Finish.
 func (cp *Checkpoint) Finished() bool { return cp.self == cp && cp.line.finished }
+
+// lastEnd is the end that the job was asked for, as it is known now; nil: it was not.
+func lastEnd(m *meetings, at *demand.Meeting) *demand.Demanded {
+	if m.point != nil {
+		if now, _ := m.point.End(); now != nil { // its deadline may be an earlier one than that of the meeting
+			return now
+		}
+	}
+	if at != nil {
+		return at.Ends()
+	}
+	return nil
+}
+
+// cutOff is the error of Finish, given that of its version: that of the end if the job is to end, or has no time left
+// for it. saved: it is stored, but not where it is to be.
+func cutOff(ctx context.Context, m *meetings, at *demand.Meeting, saved bool, err error) error {
+	if commFailed(err) || ctx.Err() != nil || m.line.unreachable() {
+		return err
+	}
+	end := lastEnd(m, at)
+	switch asked := at != nil && at.Ends() != nil; {
+	case asked:
+		if _, err = m.agree(ctx, err); err == nil || commFailed(err) || ctx.Err() != nil { // it may be known to some ranks alone
+			return err
+		}
+	case err == nil:
+		return nil
+	case !errors.Is(err, demand.ErrTimeOver):
+		// All ranks have an error of a version, but those that have heard of the end since the call has begun are not known.
+		heard, failed := comm.AllreduceOne(ctx, m.comm, bit(end != nil), comm.Max[int64])
+		switch {
+		case commFailed(failed):
+			return failed
+		case failed != nil || heard == 0:
+			return err
+		}
+	}
+	if end == nil { // another rank has heard of it
+		end = &demand.Demanded{Demand: demand.Demand{Cause: demand.Deadline, Left: demand.NoLimit}}
+	}
+	return m.endWith(ctx, at, end, saved, err)
+}

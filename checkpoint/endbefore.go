@@ -43,7 +43,7 @@ func killedStarts(s survey) int {
 	if len(s.Candidates) > 0 {
 		origin = s.Candidates[0].ID
 	}
-	return fruitless(runs, origin, false)
+	return storage.Fruitless(runs, origin, false)
 }
 
 // finished reports whether the version that would be restored is the last one of a run.

@@ -33,6 +33,6 @@ func TestEndBringsWhatIsInMemoryHome(t *testing.T) {
 		runs, err := store.Records(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, d.Version, runs[len(runs)-1].LastWritten)
-		require.Zero(t, fruitless(runs, storage.ID{}, false))
+		require.Zero(t, storage.Fruitless(runs, storage.ID{}, false))
 	}
 }

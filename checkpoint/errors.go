@@ -9,6 +9,7 @@ import (
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/cptypes"
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/storage"
 )
 
@@ -122,5 +123,5 @@ var sentinels = []error{
 	ErrNoUsableVersion, ErrFingerprint, ErrKey, ErrRanks, ErrDisagree, ErrState, ErrArgument,
 	storage.ErrDamaged, storage.ErrNotFound, storage.ErrLocked, storage.ErrLockLost, storage.ErrVanished,
 	cptypes.ErrMismatch, cptypes.ErrShared, ErrChanged, ErrStrict, ErrGuard, syscall.ENOSPC, syscall.EDQUOT,
-	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced, errTimeOver,
+	comm.ErrProcFailed, comm.ErrRevoked, comm.ErrFenced, demand.ErrTimeOver,
 }

@@ -2,9 +2,7 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,27 +14,6 @@ import (
 // tooManyStarts is how many starts in a row may end without a newer version.
 const tooManyStarts = 3
 
-// fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one, which goes on
-// from origin. Each repair has a record of its own behind it: repaired says that this run is behind one, and so of the same
-// start as the last of them.
-func fruitless(runs []storage.Record, origin storage.ID, repaired bool) (n int) {
-	asked, own := 0, repaired                                                            // of the start that the record is of: 1 if it was asked to end; whether it is this one
-	restored := map[string]bool{hex.EncodeToString(origin.Attempt[:]): !origin.IsZero()} // attempts whose versions later starts went on from
-	for _, r := range slices.Backward(runs) {
-		if r.LastWritten > 0 || r.NestedWritten || restored[r.Attempt] { // a version may be complete before its record is
-			return n // not with its start, which has stored something before a repair
-		}
-		restored[r.RestoredAttempt] = r.RestoredAttempt != ""
-		if r.End != "" && !own {
-			asked = 1
-		}
-		if r.Recoveries == 0 { // what is before is another start
-			n, asked, own = n+asked, 0, false
-		}
-	}
-	return n + asked
-}
-
 // starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
 // new, if they are too many, and says what another one needs. It is for rank 0.
 func starts(m *meetings, e *DeadlineError) (n int, needs string) {
@@ -44,7 +21,7 @@ func starts(m *meetings, e *DeadlineError) (n int, needs string) {
 		return 0, ""
 	}
 	repairs, _ := m.comm.Session().Recovered()
-	if n = 1 + fruitless(m.line.attempt.before, e.id, repairs > 0); n < tooManyStarts {
+	if n = 1 + storage.Fruitless(m.line.attempt.before, e.id, repairs > 0); n < tooManyStarts {
 		return 0, ""
 	}
 	if e.needs != "" {
@@ -114,7 +91,7 @@ func recordMissed(ctx context.Context, u *upkeep, end *demand.Demanded) {
 	u.recorded = r
 }
 
-// countFruitless is fruitless on rank 0, which says so when this start is the last one to be allowed that.
+// countFruitless is storage.Fruitless on rank 0, which says so when this start is the last one to be allowed that.
 func (st *starting) countFruitless(runs []storage.Record, restored *container.Header) int {
 	if st.line.parent != nil {
 		return 0
@@ -124,7 +101,7 @@ func (st *starting) countFruitless(runs []storage.Record, restored *container.He
 	if restored != nil {
 		origin, _ = storage.Identity(*restored)
 	}
-	n := fruitless(runs, origin, repairs > 0)
+	n := storage.Fruitless(runs, origin, repairs > 0)
 	if n >= tooManyStarts-1 {
 		st.log.Warn("the starts before this one were asked to end and have stored nothing new: if this one does neither, it ends as a failure, and is not to be started again like this", "starts", n)
 	}

@@ -257,7 +257,7 @@ func (m *meetings) bringHome(ctx context.Context) error {
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	limited, done := patience(ctx, m.point)
+	limited, done := m.point.Patience(ctx)
 	defer done()
 	home := aroundHome(ctx, limited, m.out)
 	if !commFailed(home) && ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/craft-go/craft/internal/demand"
 	"github.com/craft-go/craft/internal/vfs"
 	"github.com/craft-go/craft/storage"
 	"github.com/craft-go/craft/storage/catalog"
@@ -106,13 +107,13 @@ func (wr *writing) landMilestone(ctx context.Context, f *flight, failed error) e
 	}
 	one := waitingMilestone{id: f.id(), oldest: f.header.Oldest, labels: f.done.labels, ranks: f.header.Size}
 	if !wr.last.late {
-		limited, done := untilEnd(ctx, wr.meet.point)
+		limited, done := wr.meet.point.UntilEnd(ctx)
 		defer done()
 		err := milestones{wr}.make(ctx, limited, one)
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, errTimeOver):
+		case !errors.Is(err, demand.ErrTimeOver):
 			wr.labels = append(f.done.labels, wr.labels...)
 			return fmt.Errorf("version %d is stored, but is no milestone (the next one is to be): %w", f.header.Version, err)
 		}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/hex"
 	"slices"
 	"time"
 )
@@ -105,6 +106,27 @@ func StoredInFirstStage(runs []Record) bool {
 		}
 	}
 	return false
+}
+
+// Fruitless counts the last starts of a job that were asked to end and had stored nothing new, before this one, which goes on
+// from origin. Each repair has a record of its own behind it: repaired says that this run is behind one, and so of the same
+// start as the last of them.
+func Fruitless(runs []Record, origin ID, repaired bool) (n int) {
+	asked, own := 0, repaired                                                            // of the start that the record is of: 1 if it was asked to end; whether it is this one
+	restored := map[string]bool{hex.EncodeToString(origin.Attempt[:]): !origin.IsZero()} // attempts whose versions later starts went on from
+	for _, r := range slices.Backward(runs) {
+		if r.LastWritten > 0 || r.NestedWritten || restored[r.Attempt] { // a version may be complete before its record is
+			return n // not with its start, which has stored something before a repair
+		}
+		restored[r.RestoredAttempt] = r.RestoredAttempt != ""
+		if r.End != "" && !own {
+			asked = 1
+		}
+		if r.Recoveries == 0 { // what is before is another start
+			n, asked, own = n+asked, 0, false
+		}
+	}
+	return n + asked
 }
 
 // RecordOverheads are OH_cp, OH_res, OH_rec and OH_redo (paper section 5).

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -54,4 +55,49 @@ func TestBegunAnew(t *testing.T) {
 			require.Equal(t, first, r.Anew)
 		}
 	}
+}
+
+// Starts of a job that were asked to end and have stored nothing new, in a row.
+func TestFruitlessStarts(t *testing.T) {
+	asked := func(recoveries int) storage.Record { return storage.Record{End: "end", Recoveries: recoveries} }
+	stored, killed := storage.Record{End: "end", LastWritten: 3}, storage.Record{}
+	for i, c := range []struct {
+		runs     []storage.Record
+		repaired bool
+		n        int
+	}{
+		{nil, false, 0},
+		{[]storage.Record{asked(0), asked(0)}, false, 2},
+		{[]storage.Record{asked(0), stored, asked(0)}, false, 1},
+		{[]storage.Record{asked(0), stored}, false, 0},
+		{[]storage.Record{asked(0), killed, asked(0)}, false, 2},
+		{[]storage.Record{asked(0), asked(1), asked(2)}, false, 1}, // one start, repaired twice
+		{[]storage.Record{asked(0), asked(0), asked(1)}, true, 1},  // this is the second start
+		{[]storage.Record{asked(0), asked(0)}, true, 1},
+		{[]storage.Record{asked(0)}, true, 0},
+		{[]storage.Record{{Recoveries: 0}, asked(1), asked(0)}, false, 2},
+		{[]storage.Record{asked(0), {LastWritten: 3}, asked(1)}, false, 0}, // it has stored something before the repair
+		{[]storage.Record{asked(0), {LastWritten: 3}, asked(1), asked(0)}, false, 1},
+		{[]storage.Record{asked(0), asked(0), {End: "end", NestedWritten: true}, asked(0)}, false, 1},
+		{[]storage.Record{asked(2), asked(0)}, false, 2}, // the oldest records are not kept
+	} {
+		require.Equal(t, c.n, storage.Fruitless(c.runs, storage.ID{}, c.repaired), i)
+	}
+}
+
+// A version of which no record tells, because its run was killed before it knew, is told by what goes on from it.
+func TestFruitlessStartsBehindAVersion(t *testing.T) {
+	attempt := func(n byte) string { return hex.EncodeToString([]byte{0, 0, 0, 0, 0, 0, 0, n}) }
+	asked := func(n, from byte) storage.Record {
+		r := storage.Record{End: "end", Attempt: attempt(n)}
+		if from > 0 {
+			r.RestoredAttempt = attempt(from)
+		}
+		return r
+	}
+	runs := []storage.Record{asked(1, 0), asked(2, 0), asked(3, 2), asked(4, 0), asked(5, 2)}
+	for origin, want := range map[byte]int{0: 3, 2: 3, 3: 2, 5: 0, 9: 3} {
+		require.Equal(t, want, storage.Fruitless(runs, storage.ID{Version: 1, Attempt: [8]byte{7: origin}}, false), origin)
+	}
+	require.Equal(t, 3, storage.Fruitless(runs, storage.ID{}, false))
 }
