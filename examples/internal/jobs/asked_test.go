@@ -37,3 +37,14 @@ func TestJobThatWasAskedToEnd(t *testing.T) {
 	}
 	require.ErrorIs(t, Tolerate(context.Background(), slog.New(slog.DiscardHandler), 0, err), checkpoint.ErrDeadline)
 }
+
+// TestFailureOfAnotherRank: the rank that has failed says it, where that is another process.
+func TestFailureOfAnotherRank(t *testing.T) {
+	for role, says := range map[string]string{"": "prog: write: rank 3: full\n", env.RoleRank: ""} {
+		t.Setenv(env.Role, role)
+		var stderr bytes.Buffer
+		f := Flags{program: "prog"}
+		require.Equal(t, checkpoint.ExitFailed, f.Failed(fmt.Errorf("write: %w", &checkpoint.RankError{Rank: 3, Message: "full"}), 0, &stderr))
+		require.Equal(t, says, stderr.String())
+	}
+}

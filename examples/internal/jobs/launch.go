@@ -127,6 +127,7 @@ func (c *Flags) Failed(err error, rank comm.Rank, stderr io.Writer) int {
 			}
 			fmt.Fprintf(stderr, "%s: %v%s\n", c.program, end, again)
 		}
+	case checkpoint.ExitMessage(err) == "": // another rank says it, or the launcher
 	case !errors.As(err, &own) || !launch.IsRank() || own.Rank == rank:
 		fmt.Fprintf(stderr, "%s: %v\n", c.program, err)
 	}
