@@ -30,14 +30,14 @@ import (
 // process knew to be complete, while fewer fail than there are copies, nor than what is on the parallel
 // file system.
 //
-//	CRAFT_TEST_SECONDS  how long it goes on (4)
+//	CRAFT_TEST_SECONDS  how long it goes on (2)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestMemoryProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some 6 seconds")
 	}
 	k := &memoryKilling{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t), counts: make(map[string]int)}
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 4)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 2)) * time.Second)
 	for k.rounds < 2 || time.Now().Before(until) {
 		k.round()
 	}

@@ -269,7 +269,9 @@ func TestBadRequests(t *testing.T) {
 		{strings.Repeat(" ", 1<<20) + "{}", "too large"},
 	} {
 		id := fmt.Sprintf("%016x", i)
-		require.NoError(t, os.WriteFile(filepath.Join(a.cp.dir(), filestore.RequestPrefix+id+".json"), []byte(c.text), 0o600))
+		made := filepath.Join(a.cp.dir(), "made") // it must not be read before it is whole
+		require.NoError(t, os.WriteFile(made, []byte(c.text), 0o600))
+		require.NoError(t, os.Rename(made, filepath.Join(a.cp.dir(), filestore.RequestPrefix+id+".json")))
 		require.Contains(t, a.answer(id, storage.AnswerFailed).Error, c.says)
 		a.eventually(func() bool {
 			_, err := a.files.ReadRequest(t.Context(), id)

@@ -29,18 +29,18 @@ import (
 // an undisturbed run: the same digest when ranks are replaced, the same
 // eigenvalues when the job shrinks; and nothing may be left running.
 //
-//	CRAFT_TEST_SECONDS  how long it goes on (8)
+//	CRAFT_TEST_SECONDS  how long it goes on (4)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestChaos(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some 10 seconds")
+		t.Skip("takes some seconds")
 	}
 	c := newChaos(t)
 	for _, p := range c.problems {
 		p.want = c.undisturbed(p)
 	}
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 4)) * time.Second)
 	for c.rounds < minimalRounds || c.recoveries == 0 || time.Now().Before(until) {
 		c.round()
 	}

@@ -29,17 +29,17 @@ import (
 // digest must be that of an undisturbed run; without the level pfs no version but the last one, of
 // Finish, may get to the parallel file system; and if all is lost the program must say so.
 //
-//	CRAFT_TEST_SECONDS  how long it goes on (8)
+//	CRAFT_TEST_SECONDS  how long it goes on (4)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestLevelsChaos(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some 10 seconds")
+		t.Skip("takes some seconds")
 	}
 	c := &levelsChaos{chaos: newChaos(t)}
 	for _, p := range c.problems {
 		p.want = c.undisturbed(p)
 	}
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 8)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 4)) * time.Second)
 	for c.rounds < minimalRounds || c.kept == 0 || time.Now().Before(until) {
 		c.round()
 	}

@@ -70,9 +70,17 @@ func (c *cluster) lose(t *testing.T, nodes ...int) {
 	}
 }
 
-// leftOut: of a large table only a quarter of the cases is tried with -short.
+// leftOut: of a large table only half of the cases is tried, a quarter with -short, and with
+// CRAFT_TEST_SECONDS all.
 func leftOut(seed uint64, name string) bool {
-	return testing.Short() && rand.NewPCG(seed, uint64(crc32.ChecksumIEEE([]byte(name)))).Uint64()%4 != 0
+	oneOf := uint64(2)
+	switch {
+	case os.Getenv("CRAFT_TEST_SECONDS") != "":
+		return false
+	case testing.Short():
+		oneOf = 4
+	}
+	return rand.NewPCG(seed, uint64(crc32.ChecksumIEEE([]byte(name)))).Uint64()%oneOf != 0
 }
 
 // job runs body on all ranks, each with its placement after a survey.

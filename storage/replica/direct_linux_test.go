@@ -205,7 +205,7 @@ func TestDirectLoads(t *testing.T) {
 func TestDirectKeepsLittle(t *testing.T) {
 	replica.Apart(t)
 	const ranks = 4
-	versions := 200
+	versions := 100 // some of each size, by each rank
 	if testing.Short() {
 		versions = 40
 	}

@@ -26,7 +26,7 @@ func TestFailuresAtAnyMoment(t *testing.T) { failuresAtAnyMoment(t) }
 func failuresAtAnyMoment(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds, killed := 0, 0
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 6)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 3)) * time.Second)
 	for ; rounds < 5 || time.Now().Before(until); rounds++ {
 		f := newFailing(rng)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -28,7 +28,7 @@ import (
 // always one version in full, but for what is lost, and never an older one than any process had been
 // told; nothing is lost while fewer fail than there are copies.
 //
-//	CRAFT_TEST_SECONDS  how long it goes on (4)
+//	CRAFT_TEST_SECONDS  how long it goes on (3)
 //	CRAFT_TEST_ROUNDS   how many jobs there are at least (2)
 //	CRAFT_TEST_SEED     replays the choices (not the machine's timing)
 func TestFailuresOfProcesses(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFailuresOfProcesses(t *testing.T) {
 		t.Skip("takes some 5 seconds")
 	}
 	k := &killing{t: t, rand: testseed.Rand(t), mark: testprocess.Mark(t), counts: make(map[string]int)}
-	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 4)) * time.Second)
+	until := time.Now().Add(time.Duration(testseed.Number(t, "CRAFT_TEST_SECONDS", 3)) * time.Second)
 	for least := testseed.Number(t, "CRAFT_TEST_ROUNDS", 2); k.rounds < least || time.Now().Before(until); {
 		k.round()
 	}
