@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/storage"
 )
 
 // sideBySide are the open checkpoints of this process by the lane of their calls: those of one lane come in one order on all its ranks.
@@ -49,6 +50,41 @@ func (s *sideBySide) beside(m *meetings) (out []*meetings) {
 		return cmp.Or(cmp.Compare(len(a.line.path()), len(b.line.path())), slices.Compare(a.line.path(), b.line.path()))
 	})
 	return out
+}
+
+// outermost are the checkpoints beside that of m that are nested in no other.
+func (s *sideBySide) outermost(m *meetings) (out []*meetings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.open[m.lane] {
+		if o.line.parent == nil && o.line != m.line.outermost() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// othersBegin notes, around and beside a checkpoint, that a version of it begins in the background.
+func (m *meetings) othersBegin() {
+	if m.line.parent != nil {
+		m.line.outermost().othersBegun.Store(true)
+	}
+	for _, o := range opened.outermost(m) {
+		o.line.othersBegun.Store(true)
+	}
+}
+
+// recordBeside has the records of the checkpoints beside one tell that it has a version: a start that has stored something is not
+// fruitless.
+func recordBeside(ctx context.Context, m *meetings) {
+	for _, o := range opened.outermost(m) {
+		if !o.line.besideStored.Swap(true) {
+			amendRecord(context.WithoutCancel(ctx), o.up, func(r *storage.Record) (changed bool) {
+				r.BesideWritten = true
+				return true
+			})
+		}
+	}
 }
 
 // path are the names from the outermost checkpoint to this one.

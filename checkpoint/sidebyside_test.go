@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,4 +119,35 @@ func TestEndBesideOthersThatAreClosed(t *testing.T) {
 	require.ErrorAs(t, err, &d)
 	require.True(t, d.Saved)
 	require.ErrorContains(t, d.Err, `checkpoint "first", beside this one: its last version is not brought to the parallel file system`)
+}
+
+// A start that has stored a version of a checkpoint beside one is not fruitless for that, be it killed in a step; nor is one that may have.
+func TestStartsThatGetOnBesideACheckpoint(t *testing.T) {
+	for _, mode := range allModes {
+		for _, nested := range []bool{false, true} { // the one that stores, in one beside
+			path, p := t.TempDir(), demand.NewLocal()
+			var log syncBuffer
+			opts := []Option{WithPath(path), WithAsync(mode), withPoint(p), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}
+			x := 1
+			open := func(name string) *Checkpoint {
+				cp, err := New(name, nil, opts...)
+				require.NoError(t, errors.Join(err, cp.Add("x", &x), cp.Commit()))
+				return cp
+			}
+			idle, around, busy := open("idle"), open("around"), open("busy")
+			if nested {
+				require.NoError(t, around.SubCP(busy))
+			}
+			require.NoError(t, errors.Join(idle.RestartIfNeeded(t.Context(), nil), around.RestartIfNeeded(t.Context(), nil), busy.RestartIfNeeded(t.Context(), nil)))
+			require.NoError(t, busy.UpdateAndWrite(t.Context(), 0, 1))
+			p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: 0})
+			require.NoError(t, eventually(func() bool {
+				return strings.Contains(log.String(), "the time to save is over") && strings.Contains(log.String(), "checkpoint=idle")
+			}))
+			runs, err := idle.home.Records(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, storage.Fruitless(runs, storage.ID{}, false), "%v, nested: %v: %+v", mode, nested, runs)
+			require.NoError(t, errors.Join(busy.Close(), around.Close(), idle.Close()))
+		}
+	}
 }
