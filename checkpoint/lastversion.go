@@ -23,8 +23,9 @@ const lastTries = 3
 // of the former, and flushed of the rest. After an error of the communicator nothing more is done.
 func storeLast(ctx context.Context, m *meetings, write func(context.Context) error) (written, flushed error) {
 	number := m.line.attempt.last
+	saved := func() bool { return m.line.attempt.newest.Version > number }
 	for try := 1; ; try++ {
-		if m.line.attempt.newest.Version <= number {
+		if !saved() {
 			written = write(ctx)
 		}
 		if commFailed(written) || ctx.Err() != nil {
@@ -35,8 +36,10 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 		again := false
 		if !commFailed(flushed) && ctx.Err() == nil {
 			failed := flushed
-			if m.line.attempt.newest.Version <= number {
+			if !saved() {
 				failed = errors.Join(written, flushed)
+			} else if flushed == nil && m.root() { // also what was in memory alone is in files now
+				m.line.attempt.written = m.line.attempt.newest.Version
 			}
 			var err error
 			if again, err = tryLastAgain(ctx, m, try, failed); err != nil {

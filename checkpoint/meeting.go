@@ -121,9 +121,6 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 		return errors.Join(err, flushed) // all come here again when that is repaired
 	}
 	saved := m.line.attempt.newest.Version > number
-	if saved && flushed == nil && m.root() { // also what was in memory alone is in files now
-		m.line.attempt.written = m.line.attempt.newest.Version
-	}
 	if saved && err != nil {
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil
@@ -257,9 +254,10 @@ func (m *meetings) bringHome(ctx, patience context.Context) error {
 
 // landLast makes the milestones that have waited for the last version, as long as patience lasts.
 func (m *meetings) landLast(ctx, patience context.Context) error {
-	landed := milestones{m.line.outermost().out}.makeWaiting(ctx, patience) // others have none
-	if len(m.out.labels) > 0 {
-		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
+	outermost := m.line.outermost().out // others have none
+	landed := milestones{outermost}.makeWaiting(ctx, patience)
+	if labels := outermost.labels; len(labels) > 0 {
+		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(labels, ", ")))
 	}
 	return landed
 }
