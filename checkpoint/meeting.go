@@ -121,18 +121,11 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	recordAsked(ctx, m.up)
-	err := write(ctx)
-	if commFailed(err) || ctx.Err() != nil {
-		return err // all come here again when that is repaired
-	}
-	flushed := m.bringHome(ctx)
-	if commFailed(flushed) || ctx.Err() != nil {
-		return errors.Join(err, flushed)
+	err, flushed := storeLast(ctx, m, write)
+	if commFailed(err) || commFailed(flushed) || ctx.Err() != nil {
+		return errors.Join(err, flushed) // all come here again when that is repaired
 	}
 	saved := m.line.attempt.newest.Version > number
-	if saved && flushed == nil && m.root() { // also what was in memory alone is in files now
-		m.line.attempt.written = m.line.attempt.newest.Version
-	}
 	if saved && err != nil {
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil
@@ -250,30 +243,31 @@ func requestsOf(at *demand.Meeting) (ids []string) {
 	return ids
 }
 
-// bringHome makes sure that the newest version survives the end of the job, as far as the time allows: the one
+// bringHome makes sure that the newest version survives the end of the job, as long as patience lasts: the one
 // before, if that which is being written fails.
-func (m *meetings) bringHome(ctx context.Context) error {
+func (m *meetings) bringHome(ctx, patience context.Context) error {
 	failed := m.out.wait(ctx)
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	limited, done := m.point.Patience(ctx)
-	defer done()
-	home := aroundHome(ctx, limited, m.out)
+	home := aroundHome(ctx, patience, m.out)
 	if !commFailed(home) && ctx.Err() == nil {
-		home = errors.Join(home, m.out.goHome(ctx, limited))
+		home = errors.Join(home, m.out.goHome(ctx, patience))
 	}
 	if !commFailed(home) && ctx.Err() == nil {
-		home = errors.Join(home, besideHome(ctx, limited, m))
+		home = errors.Join(home, besideHome(ctx, patience, m))
 	}
-	if commFailed(home) || ctx.Err() != nil {
-		return errors.Join(failed, home)
+	return errors.Join(failed, home)
+}
+
+// landLast makes the milestones that have waited for the last version, as long as patience lasts.
+func (m *meetings) landLast(ctx, patience context.Context) error {
+	outermost := m.line.outermost().out // others have none
+	landed := milestones{outermost}.makeWaiting(ctx, patience)
+	if labels := outermost.labels; len(labels) > 0 {
+		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(labels, ", ")))
 	}
-	landed := milestones{m.line.outermost().out}.makeWaiting(ctx, limited) // others have none
-	if len(m.out.labels) > 0 {
-		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
-	}
-	return errors.Join(failed, home, landed)
+	return landed
 }
 
 // finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and

@@ -135,9 +135,9 @@ func oneBesideHome(ctx, patience context.Context, m, o *meetings, name string) (
 	var mine error
 	switch {
 	case o == nil:
-		mine = errors.New("it is closed on some of the ranks")
+		mine = fmt.Errorf("%w: it is closed on some of the ranks", ErrState)
 	case !o.calling.TryLock():
-		mine = errors.New("another goroutine is in a call of it")
+		mine = fmt.Errorf("%w: another goroutine is in a call of it", ErrState)
 	default:
 		defer o.calling.Unlock()
 	}
