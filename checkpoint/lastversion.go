@@ -46,7 +46,7 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 			if again, err = tryLastAgain(ctx, m, try, failed); err != nil {
 				flushed = errors.Join(flushed, err)
 			} else if !again {
-				flushed = errors.Join(flushed, m.landLast(ctx, limited))
+				flushed = errors.Join(flushed, landLast(ctx, limited, m))
 			}
 		}
 		done()

@@ -261,7 +261,7 @@ func (m *meetings) bringHome(ctx, patience context.Context) error {
 }
 
 // landLast makes the milestones that have waited for the last version, as long as patience lasts.
-func (m *meetings) landLast(ctx, patience context.Context) error {
+func landLast(ctx, patience context.Context, m *meetings) error {
 	outermost := m.line.outermost().out // others have none
 	landed := milestones{outermost}.makeWaiting(ctx, patience)
 	if labels := outermost.labels; len(labels) > 0 {
