@@ -135,14 +135,16 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 
 // endWith ends this process's part. saved: the last version was written at this call; err is what has failed of that.
 func (m *meetings) endWith(ctx context.Context, at *demand.Meeting, end *demand.Demanded, saved bool, err error) error {
-	if left := end.Remains(time.Now()); left == demand.NoLimit {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved)
-	} else {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", left.Round(time.Millisecond))
+	attrs := []any{"source", end.Source, "saved", saved}
+	if left := end.Remains(time.Now()); left != demand.NoLimit {
+		attrs = append(attrs, "left", left.Round(time.Millisecond))
 	}
 	e := m.newEnd(end)
 	e.Saved, e.Err = saved, err
-	return m.finishEnd(ctx, at, e)
+	if err = m.finishEnd(ctx, at, e); errors.Is(err, ErrDeadline) { // said when all is done: nobody may take what is said
+		m.rootLog.Info("the job ends", attrs...)
+	}
+	return err
 }
 
 // saveOnly is save where the job goes on. Who waits for the answer to a request has it when this returns.
