@@ -21,6 +21,7 @@ type endingLoop struct {
 	log  syncBuffer
 	v    []float64
 	slow time.Duration // of each file that is written
+	dead time.Duration // of each record
 }
 
 func newEndingLoop(t *testing.T, mode AsyncMode) *endingLoop {
@@ -28,6 +29,9 @@ func newEndingLoop(t *testing.T, mode AsyncMode) *endingLoop {
 	disk := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
 		if op.Kind == vfs.OpRename && strings.Contains(op.Path, "v-") {
 			time.Sleep(l.slow)
+		}
+		if strings.Contains(op.Path, "RUN-") {
+			time.Sleep(l.dead)
 		}
 		return nil
 	})
@@ -86,6 +90,19 @@ func TestTimeToSaveIsOver(t *testing.T) {
 			require.NoError(t, l.cp.Close())
 		})
 	}
+}
+
+// The log says so also where the file system hangs, which is why nothing is stored.
+func TestTimeToSaveIsOverWhileTheFileSystemHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newEndingLoop(t, AsyncOff)
+		l.dead = time.Hour
+		l.ask(time.Second)
+		time.Sleep(2 * time.Second)
+		require.True(t, l.tooLate("0"), "%s", &l.log)
+		l.dead = 0
+		require.NoError(t, l.cp.Close())
+	})
 }
 
 // A version that is being saved is in time until the time is over, however long others have taken.
