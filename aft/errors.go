@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/craft-go/craft/aft/comm"
 )
@@ -36,6 +37,20 @@ type Everywhere interface {
 func everywhere(err error) bool {
 	var e Everywhere
 	return errors.As(err, &e) && e.Everywhere()
+}
+
+// toldElsewhere reports whether all that is in an error has happened on other ranks, which return it themselves.
+func toldElsewhere(err error) bool {
+	switch e := err.(type) {
+	case interface{ Elsewhere() bool }:
+		return e.Elsewhere()
+	case interface{ Unwrap() []error }:
+		list := e.Unwrap()
+		return len(list) > 0 && !slices.ContainsFunc(list, func(one error) bool { return !toldElsewhere(one) })
+	case interface{ Unwrap() error }:
+		return toldElsewhere(e.Unwrap())
+	}
+	return false
 }
 
 // BodyError is the error that a body returned while no process had failed. Run

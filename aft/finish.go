@@ -2,7 +2,6 @@ package aft
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -103,8 +102,7 @@ func (r *run) bodyError(s *epochScope, v comm.Verdict, out comm.Outcome, own err
 		return e
 	}
 	e.elsewhere = true
-	var told interface{ Elsewhere() bool } // that of a rank which has it itself
-	if v.Err != "" && !(errors.As(own, &told) && told.Elsewhere()) {
+	if v.Err != "" && !toldElsewhere(own) {
 		r.log.Error("this rank's body has failed as well", "error", v.Err)
 	}
 	if v.Err != "" {

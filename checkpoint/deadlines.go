@@ -63,11 +63,14 @@ func (d *deadlines) configure() error {
 	return nil
 }
 
-// passed is the deadline that has passed, as far as that can be known soon.
+// passed is the deadline that has passed, as far as that can be known soon. Once they were watched the plan of the process tells.
 func (d *deadlines) passed(ctx context.Context) deadline.Deadline {
 	d.mu.Lock()
-	config := d.config
+	config, watched := d.config, d.watcher != nil
 	d.mu.Unlock()
+	if watched {
+		return deadline.Deadline{}
+	}
 	return config.Passed(ctx)
 }
 

@@ -45,10 +45,12 @@ func TestDeadlinesAreThoseOfTheProcess(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "squeue"), []byte("#!/bin/sh\necho 4102444800\necho x >>'"+asked+"'\n"), 0o755))
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	t.Setenv("SLURM_JOB_ID", "17")
+	t.Setenv("SLURM_JOB_END_TIME", "1000000000") // it was made longer since
 	told := plans{list: make(map[string]time.Duration)}
 	d := deadlines{ask: told.ask}
 	stage := func(ends func() bool) {
 		require.NoError(t, d.configure())
+		require.True(t, d.passed(t.Context()).None())
 		release := d.use(slog.New(slog.DiscardHandler))
 		defer release()
 		require.Eventually(t, ends, time.Minute, time.Millisecond)
@@ -60,10 +62,11 @@ func TestDeadlinesAreThoseOfTheProcess(t *testing.T) {
 	}
 	text, err := os.ReadFile(asked)
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(text), "x"))
+	require.Equal(t, 2, strings.Count(string(text), "x"), "by the first one, whether it has passed, and by the watcher")
 	require.Equal(t, []string{"Slurm (squeue)"}, told.sources())
 
 	t.Setenv("SLURM_JOB_ID", "")
+	t.Setenv("SLURM_JOB_END_TIME", "")
 	stage(func() bool { return len(told.sources()) == 0 })
 	t.Setenv("CRAFT_DEADLINE", "+1h")
 	stage(func() bool { list := told.sources(); return len(list) == 1 && list[0] == "CRAFT_DEADLINE" })

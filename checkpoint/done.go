@@ -42,10 +42,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		} else {
 			saved, err = finish(ctx, cp, last)
 		}
-		if err == nil && at != nil && at.Ends() != nil {
-			limited, done := cp.meet.point.Patience(ctx)
-			err = aroundHome(ctx, limited, cp.out)
-			done()
+		if at != nil && at.Ends() != nil && !commFailed(err) && ctx.Err() == nil {
+			err = errors.Join(err, othersHome(ctx, cp))
 		}
 		if err := cutOff(ctx, cp.meet, at, saved, err); err != nil {
 			return err
@@ -134,6 +132,24 @@ func finishedHome(ctx context.Context, m *meetings, saved bool) error {
 		return nil
 	}
 	return landed
+}
+
+// othersHome brings home what the job has on nodes in other checkpoints, when it ends at a Finish: no call of theirs stores anything
+// any more. What fails of those beside this one is no error of a run that may be done.
+func othersHome(ctx context.Context, cp *Checkpoint) error {
+	limited, done := cp.meet.point.Patience(ctx)
+	defer done()
+	if err := aroundHome(ctx, limited, cp.out); err != nil {
+		return err
+	}
+	err := besideHome(ctx, limited, cp.meet)
+	if commFailed(err) || ctx.Err() != nil {
+		return cmp.Or(err, context.Cause(ctx))
+	}
+	if err != nil {
+		cp.rootLog.Warn("the run is finished; a checkpoint beside it is not on the parallel file system, or not all of it", "error", err)
+	}
+	return nil
 }
 
 // wasHome reports whether the newest version is known to be on the parallel file system: for that no time is needed,

@@ -53,8 +53,7 @@ func (s survey) finished() bool {
 	})
 }
 
-// passedAt is the source of a deadline of the job that has passed, as far as it is known without waiting; "": there is none. Of a
-// limit of Slurm that has passed by its variable, squeue is asked.
+// passedAt is the source of a deadline of the job that has passed, as far as that can be known soon; "": there is none.
 func passedAt(ctx context.Context, m *meetings, now time.Time) (source string) {
 	if m.point != nil {
 		if plan := m.point.Plan(); plan != nil && plan.Remains(now) == 0 {

@@ -22,6 +22,8 @@ import (
 	"github.com/craft-go/craft/internal/testprocess"
 	"github.com/craft-go/craft/internal/testprogram"
 	"github.com/craft-go/craft/internal/testseed"
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage/filestore"
 )
 
 // endingGrace is what the jobs have for their end: on a loaded machine a version takes long.
@@ -330,11 +332,15 @@ func TestStartsThatAreKilledInAStep(t *testing.T) {
 	for _, j := range []endingJob{{Mode: AsyncOff}, {Mode: AsyncCopy, Processes: 2}} {
 		e := &endingSuite{t: t, mark: testprocess.Mark(t)}
 		j.Dir, j.Steps, j.Step, j.Cells, j.Every, j.Nodes = t.TempDir(), 10, time.Hour, 1000, 1, 1
-		for range tooManyStarts {
+		for start := range tooManyStarts {
 			s := e.start(j)
 			require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "begins with iteration 0") }), &s.stderr)
 			require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 			require.True(t, e.until(s, func() bool { return strings.Contains(s.stderr.String(), "the time to save is over") }), &s.stderr)
+			require.True(t, e.until(s, func() bool {
+				runs, err := filestore.Records(vfs.OS(), filepath.Join(j.Dir, "home", "ending"))
+				return err == nil && len(runs) == start+1 && runs[start].End != "" && runs[start].Ended == nil
+			}), &s.stderr)
 			require.NoError(t, s.cmd.Process.Kill())
 			<-s.ended
 			e.mark.NoneLeft(t)

@@ -36,17 +36,17 @@ func (s *sideBySide) leave(m *meetings) {
 	}
 }
 
-// beside are those beside m that have something on nodes, those around others first. What is around m goes home with it, and what is in m
-// is of a stage that has ended.
+// beside are those beside m that may have something on nodes, those around others first. What is around m goes home with it, and what
+// is in m is of a stage that has ended. Other goroutines may be in calls of them: what these change is not looked at.
 func (s *sideBySide) beside(m *meetings) (out []*meetings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.open[m.lane] {
-		if o.leveled() && o.line.attempt.begun && !o.line.isIn(m.line) && !m.line.isIn(o.line) {
+		if o.leveled() && !o.line.isIn(m.line) && !m.line.isIn(o.line) {
 			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b *meetings) int {
+	slices.SortStableFunc(out, func(a, b *meetings) int {
 		return cmp.Or(cmp.Compare(len(a.line.path()), len(b.line.path())), slices.Compare(a.line.path(), b.line.path()))
 	})
 	return out
@@ -109,20 +109,21 @@ func (l *lineage) isIn(other *lineage) bool {
 // besideHome brings the last versions of the checkpoints beside this one home, at the end of the job: their calls do not come
 // any more. patience is how long each rank waits.
 func besideHome(ctx, patience context.Context, m *meetings) (err error) {
-	if !m.leveled() || m.lane == nil {
-		return nil
-	}
-	here := make(map[string]*meetings)
+	here := make(map[string][]*meetings) // several of one name are in different directories, and were opened in the same order everywhere
 	var names []string
 	for _, o := range opened.beside(m) {
 		name := strings.Join(o.line.path(), "/")
-		here[name], names = o, append(names, name)
+		here[name], names = append(here[name], o), append(names, name)
 	}
 	if names, err = fromRoot(ctx, m.core, names, nil); err != nil {
 		return err
 	}
 	for _, name := range names {
-		one := oneBesideHome(ctx, patience, m, here[name], name)
+		var o *meetings
+		if all := here[name]; len(all) > 0 {
+			o, here[name] = all[0], all[1:]
+		}
+		one := oneBesideHome(ctx, patience, m, o, name)
 		if err = errors.Join(err, one); commFailed(one) || ctx.Err() != nil {
 			return err
 		}

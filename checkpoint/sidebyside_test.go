@@ -151,3 +151,62 @@ func TestStartsThatGetOnBesideACheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// endsBeside is a program of one process with two checkpoints, and a third one that has the name of the first and stores nothing. The
+// second one, whose options are given, is in the call end, which is asked to end the job, when the first one has stored three versions
+// on the node. It returns where the first one goes on when the node is lost.
+func endsBeside(t *testing.T, end func(ctx context.Context, second *Checkpoint) error, first string, second ...Option) (from int) {
+	base := t.TempDir()
+	for start := range 2 {
+		nodes, x, p := t.TempDir(), 1, demand.NewLocal()
+		opts := func(more ...Option) []Option {
+			return append([]Option{
+				WithPath(filepath.Join(base, "second")), WithNodePath(nodes), WithLevels(storage.Local.Every(1), storage.PFS.Every(100)),
+				withPoint(p), WithLogger(slog.New(slog.DiscardHandler)),
+			}, more...)
+		}
+		cp1, err1 := New(first, nil, opts(WithPath(filepath.Join(base, "first")))...)
+		cp2, err2 := New("second", nil, opts(second...)...)
+		cp3, err3 := New(first, nil, opts(WithPath(filepath.Join(base, "third")))...)
+		require.NoError(t, errors.Join(err1, err2, err3, cp1.Add("x", &x), cp1.Commit(), cp2.Add("x", &x), cp2.Commit(), cp3.Add("x", &x), cp3.Commit()))
+		require.NoError(t, errors.Join(cp1.RestartIfNeeded(t.Context(), &from), cp2.RestartIfNeeded(t.Context(), nil), cp3.RestartIfNeeded(t.Context(), nil)))
+		if start == 0 {
+			for iter := range 3 {
+				require.NoError(t, cp1.UpdateAndWrite(t.Context(), iter, 1))
+			}
+			p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour})
+			var d *DeadlineError
+			if err := end(t.Context(), cp2); errors.As(err, &d) {
+				require.NoError(t, d.Err)
+				require.True(t, d.Saved)
+			} else {
+				require.NoError(t, err)
+			}
+		}
+		require.NoError(t, errors.Join(cp3.Close(), cp2.Close(), cp1.Close()))
+	}
+	return from
+}
+
+// Whatever the one that saves is like, and however the job ends there, those beside it that are on nodes come home.
+func TestEndBesideOneOnNodes(t *testing.T) {
+	calls := map[string]func(context.Context, *Checkpoint) error{
+		"UpdateAndWrite": func(ctx context.Context, second *Checkpoint) error { return second.UpdateAndWrite(ctx, 0, 100) },
+		"Finish":         func(ctx context.Context, second *Checkpoint) error { return second.Finish(ctx, 0) },
+	}
+	for call, end := range calls {
+		for name, c := range map[string]struct {
+			first string
+			opts  []Option
+		}{
+			"two names":           {first: "first"},
+			"one name":            {first: "second"}, // in three directories
+			"one is on no node":   {first: "first", opts: []Option{DisableSCR()}},
+			"another one is home": {first: "first", opts: []Option{WithLevels(storage.PFS.Every(1))}},
+		} {
+			t.Run(call+" "+name, func(t *testing.T) {
+				require.Equal(t, 3, endsBeside(t, end, c.first, c.opts...))
+			})
+		}
+	}
+}

@@ -117,9 +117,9 @@ func (m *meetings) lookAtEnd(ctx context.Context, now time.Time, end *demand.Dem
 		why = "and the last version is not stored yet: not all ranks have come to a call of UpdateAndWrite, or it takes longer than those before"
 	}
 	m.watch.missed = true
-	recordMissed(ctx, m.up, end)
 	m.log.Warn("the time to save is over, "+why+"; if the job is killed now, a restart begins with the iteration after the last version",
 		"source", end.Source, "left", left.Round(time.Millisecond).String(), "restart_iteration", restartIteration(m), "longest_step", m.needs().Step.Round(time.Millisecond).String())
+	recordMissed(ctx, m.up, end) // what the log says must not wait for a file system that hangs
 	return lookAtLeast
 }
 

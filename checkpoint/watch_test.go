@@ -18,20 +18,25 @@ import (
 type endingLoop struct {
 	cp   *Checkpoint
 	p    *demand.Point
+	disk vfs.FS
 	log  syncBuffer
 	v    []float64
 	slow time.Duration // of each file that is written
+	dead time.Duration // of each record
 }
 
 func newEndingLoop(t *testing.T, mode AsyncMode) *endingLoop {
 	l := &endingLoop{p: demand.NewLocal(), v: make([]float64, 1<<20)}
-	disk := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+	l.disk = vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
 		if op.Kind == vfs.OpRename && strings.Contains(op.Path, "v-") {
 			time.Sleep(l.slow)
 		}
+		if strings.Contains(op.Path, "RUN-") {
+			time.Sleep(l.dead)
+		}
 		return nil
 	})
-	cp, err := New("loop", nil, WithPath("/cp"), withFS(disk), withPoint(l.p), WithAsync(mode), WithLogger(slog.New(slog.NewTextHandler(&l.log, nil))))
+	cp, err := New("loop", nil, WithPath("/cp"), withFS(l.disk), withPoint(l.p), WithAsync(mode), WithLogger(slog.New(slog.NewTextHandler(&l.log, nil))))
 	require.NoError(t, err)
 	l.cp = cp
 	require.NoError(t, errors.Join(cp.Add("v", &l.v), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
@@ -86,6 +91,18 @@ func TestTimeToSaveIsOver(t *testing.T) {
 			require.NoError(t, l.cp.Close())
 		})
 	}
+}
+
+// The log says so also where the file system hangs, which is why nothing is stored.
+func TestTimeToSaveIsOverWhileTheFileSystemHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newEndingLoop(t, AsyncOff)
+		l.dead = time.Hour
+		l.ask(time.Second)
+		time.Sleep(2 * time.Second)
+		require.True(t, l.tooLate("0"), "%s", &l.log)
+		require.NoError(t, l.cp.Close())
+	})
 }
 
 // A version that is being saved is in time until the time is over, however long others have taken.
@@ -151,4 +168,53 @@ func TestEndIsSaidWhenAllIsDone(t *testing.T) {
 	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 0, 1), ErrDeadline)
 	require.NoError(t, cp.Close())
 	require.True(t, over)
+}
+
+// As soon as what an end needs exceeds the grace one warning names it, with a grace that would do; another one does when a step is twice as long.
+func TestGraceThatIsTooShort(t *testing.T) {
+	const signal = 99 // of no system
+	demand.This.Take(signal, demand.TakesEnd)
+	defer demand.This.Take(signal, demand.TakesNothing)
+	t.Setenv("CRAFT_GRACE", "5s")
+	synctest.Test(t, func(t *testing.T) {
+		l := newEndingLoop(t, AsyncOff)
+		l.slow = 2 * time.Second
+		iter := 0
+		step := func(d time.Duration) (warnings int) {
+			time.Sleep(d)
+			require.NoError(t, l.cp.UpdateAndWrite(t.Context(), iter, 1))
+			iter++
+			return strings.Count(l.log.String(), "a signal would leave too little time to save")
+		}
+		require.Zero(t, step(time.Millisecond), "%s", &l.log)
+		require.Zero(t, step(2900*time.Millisecond), "%s", &l.log)
+		require.Equal(t, 1, step(4*time.Second), "%s", &l.log)
+		require.Contains(t, l.log.String(), "longest_step=4s skew=0s cost=2s CRAFT_GRACE=5s would_do=7s")
+		require.Equal(t, 1, step(7*time.Second), "%s", &l.log)
+		require.Equal(t, 2, step(8*time.Second), "%s", &l.log)
+		require.NoError(t, l.cp.Close())
+	})
+}
+
+// A run that may be killed in a step leaves that it was asked to end, unless something of an inner loop may be stored that nobody knows of.
+func TestRecordOfAStepThatIsTooLong(t *testing.T) {
+	for want, writes := range map[string]bool{"end": false, "": true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newEndingLoop(t, AsyncCopy)
+			inner, err := New("inner", nil, WithPath("/cp"), withFS(l.disk), withPoint(l.p), WithAsync(AsyncCopy))
+			require.NoError(t, errors.Join(err, inner.Add("v", &l.v), inner.Commit(), l.cp.SubCP(inner), inner.RestartIfNeeded(t.Context(), nil)))
+			if writes {
+				require.NoError(t, inner.UpdateAndWrite(t.Context(), 0, 1))
+				<-inner.line.flight.Load().ticket.Done()
+			}
+			l.ask(time.Second)
+			time.Sleep(2 * time.Second)
+			require.True(t, l.tooLate("0"), "%s", &l.log)
+			runs, err := l.cp.home.Records(t.Context())
+			require.NoError(t, err)
+			require.Len(t, runs, 1)
+			require.Equal(t, want, runs[0].End)
+			require.NoError(t, errors.Join(inner.Close(), l.cp.Close()))
+		})
+	}
 }

@@ -60,16 +60,15 @@ func (r *root) payAhead(bytes int) {
 func (r *root) easeOutput() {
 	now := time.Now()
 	left, limited := r.machine.EndsWithin(now)
-	switch until := now.Add(left).Round(time.Millisecond); {
-	case !limited || !r.ahead.until.IsZero() && !until.Before(r.ahead.until):
+	until := now.Add(left)
+	if !limited || !r.ahead.until.IsZero() && !until.Before(r.ahead.until) {
 		return
-	case r.ahead.timer != nil: // there is less time than there was
-		r.ahead.timer.Stop()
-		fallthrough
-	default:
-		r.ahead.until = until
-		r.ahead.timer = time.AfterFunc(left/2, func() { r.payAhead(aheadAtTheEnd) })
 	}
+	if r.ahead.timer != nil { // there is less time than there was
+		r.ahead.timer.Stop()
+	}
+	r.ahead.until = until
+	r.ahead.timer = time.AfterFunc(left/2, func() { r.payAhead(aheadAtTheEnd) })
 }
 
 // readerGone is called when nobody reads the output any more.

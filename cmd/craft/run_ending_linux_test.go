@@ -275,7 +275,7 @@ func TestKilledWithinTheGrace(t *testing.T) {
 func TestEndWhileNobodyReads(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"a request":   {"-v", "--grace", "6s"},
-		"a rehearsal": {"-v", "--end-after", "1s", "--grace", "6s"},
+		"a rehearsal": {"-v", "--end-after", "1h", "--grace", "6s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
