@@ -35,6 +35,20 @@ func (s *sideBySide) leave(m *meetings) {
 	}
 }
 
+// writing reports whether a version of another checkpoint than l and those in it, of the same point, is being written in the background.
+func (s *sideBySide) writing(l *lineage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range s.open {
+		if slices.ContainsFunc(all, func(o *meetings) bool {
+			return o.line.demands == l.demands && !o.line.isIn(l) && o.line.flight.Load() != nil
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // beside are those beside m that have something on nodes, those around others first. What is around m goes home with it, and what is in m
 // is of a stage that has ended.
 func (s *sideBySide) beside(m *meetings) (out []*meetings) {
