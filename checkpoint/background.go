@@ -171,7 +171,6 @@ func (wr *writing) capture(ctx context.Context, f *flight) (err error) {
 		return err
 	}
 	wr.line.flight.Store(f) // whatever happens now, it must be waited for
-	wr.meet.othersBegin()
 	defer func() { wr.staging.Seal(err) }()
 	for i := range wr.reg.sections {
 		if wr.reg.sections[i].Feed == nil {

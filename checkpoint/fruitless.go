@@ -17,7 +17,7 @@ const tooManyStarts = 3
 // starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
 // new, if they are too many, and says what another one needs. It is for rank 0.
 func starts(m *meetings, e *DeadlineError) (n int, needs string) {
-	if e.Saved || m.line.attempt.written > 0 || m.line.attempt.nested.written || m.line.besideStored.Load() || e.cause != demand.Deadline {
+	if e.Saved || m.line.attempt.written > 0 || m.point.GotOn() || e.cause != demand.Deadline {
 		return 0, ""
 	}
 	repairs, _ := m.comm.Session().Recovered()
@@ -77,16 +77,21 @@ func recordAsked(ctx context.Context, u *upkeep) {
 // recordMissed leaves the same of a run that may be killed before it comes to a call again. It is for what watches while the program
 // computes.
 func recordMissed(ctx context.Context, u *upkeep, end *demand.Demanded) {
-	if u.line.othersBegun.Load() || u.line.besideStored.Load() {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	r := u.recorded
+	switch {
+	case r.Attempt == "" || r.End != "" || r.LastWritten > 0 || r.NestedWritten || u.mayWrite() != nil:
+		return
+	case u.line.demands.GotOn() || opened.writing(u.line): // no record of this checkpoint will tell of that
 		return
 	}
-	amendRecord(ctx, u, func(r *storage.Record) (changed bool) {
-		if r.End != "" || r.LastWritten > 0 || r.NestedWritten {
-			return false
-		}
-		r.End = causeText(end.Cause)
-		return true
-	})
+	r.End = causeText(end.Cause)
+	if err := u.home.Record(ctx, r); err != nil {
+		u.log.Debug("record of the run not written", "error", err)
+		return
+	}
+	u.recorded = r
 }
 
 // countFruitless is storage.Fruitless on rank 0, which says so when this start is the last one to be allowed that.

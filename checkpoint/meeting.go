@@ -28,6 +28,7 @@ type meetings struct {
 
 	point   *demand.Point
 	lane    *demand.Lane   // nil: calls are not counted (yet)
+	world   bool           // that of all ranks of the job
 	calling *sync.Mutex    // held in a call of the program
 	tempo   *tempo.Tempo   // of this one, those around it and those in it
 	ended   *DeadlineError // what calls return from now on
@@ -46,7 +47,7 @@ func (m *meetings) join() {
 	point, lane, counted := laneOf(m.core, key)
 	m.line.demands = point
 	if m.point = point; counted {
-		m.lane = point.Join(lane)
+		m.lane, m.world = point.Join(lane), lane == demand.World
 		opened.enter(m)
 	}
 }

@@ -80,21 +80,6 @@ func (u *upkeep) recordBetween(ctx context.Context, now time.Time) {
 	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 
-// amendRecord writes the last record once more, if change changes it. Any goroutine may call it.
-func amendRecord(ctx context.Context, u *upkeep, change func(r *storage.Record) (changed bool)) {
-	u.recordMu.Lock()
-	defer u.recordMu.Unlock()
-	r := u.recorded
-	if r.Attempt == "" || u.mayWrite() != nil || !change(&r) {
-		return
-	}
-	if err := u.home.Record(ctx, r); err != nil {
-		u.log.Debug("record of the run not written", "error", err)
-		return
-	}
-	u.recorded = r
-}
-
 // writeRecord writes a record. A failure is no reason to stop.
 func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written bool) {
 	u.recordMu.Lock()

@@ -63,7 +63,6 @@ func (u *upkeep) published(ctx context.Context, h container.Header, reached stor
 	}
 	if !volatile {
 		u.recordNested(ctx, h)
-		recordBeside(ctx, u.line.out.meet)
 	}
 	u.prune(context.WithoutCancel(ctx))
 	if !volatile || time.Since(u.lastRecord) >= volatileRecordEvery {
