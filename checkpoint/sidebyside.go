@@ -44,7 +44,8 @@ func (s *sideBySide) writing(l *lineage) bool {
 	defer s.mu.Unlock()
 	for _, all := range s.open {
 		if slices.ContainsFunc(all, func(o *meetings) bool {
-			return o.line.demands == l.demands && !o.line.isIn(l) && o.line.flight.Load() != nil
+			// What it is nested in may change until it has begun.
+			return o.line.flight.Load() != nil && o.line.demands == l.demands && !o.line.isIn(l)
 		}) {
 			return true
 		}
