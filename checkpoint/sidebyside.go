@@ -45,7 +45,7 @@ func (s *sideBySide) writing(l *lineage) bool {
 	defer s.mu.Unlock()
 	for _, all := range s.open {
 		if slices.ContainsFunc(all, func(o *meetings) bool {
-			return o.line.demands == l.demands && o.line != l && o.line.flight.Load() != nil
+			return o.line.flight.Load() != nil && o.line.demands == l.demands && o.line != l
 		}) {
 			return true
 		}
