@@ -171,9 +171,6 @@ func (wr *writing) capture(ctx context.Context, f *flight) (err error) {
 		return err
 	}
 	wr.line.flight.Store(f) // whatever happens now, it must be waited for
-	if wr.line.parent != nil {
-		wr.line.outermost().nestedBegun.Store(true)
-	}
 	defer func() { wr.staging.Seal(err) }()
 	for i := range wr.reg.sections {
 		if wr.reg.sections[i].Feed == nil {

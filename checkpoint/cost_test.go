@@ -15,6 +15,7 @@ import (
 // What a version costs that does not depend on the machine: calls to the file
 // system, bytes, allocations.
 func TestCostOfAVersion(t *testing.T) {
+	collectAsUsual(t)
 	calls := make(map[vfs.OpKind]int)
 	counted := vfs.WithErrors(vfs.OS(), func(op vfs.Op) error {
 		calls[op.Kind]++

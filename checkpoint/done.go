@@ -82,12 +82,20 @@ func finish(ctx context.Context, cp *Checkpoint, iter int64) (saved bool, err er
 	}
 	before := cp.line.attempt.last
 	cp.out.finishing, cp.out.last.late = true, true
-	err = cp.out.write(ctx, iter)
-	if !commFailed(err) && ctx.Err() == nil {
-		err = errors.Join(err, cp.out.wait(ctx))
+	again := true
+	for try := 1; again; try++ {
+		err = cp.out.write(ctx, iter)
+		if !commFailed(err) && ctx.Err() == nil {
+			err = errors.Join(err, cp.out.wait(ctx))
+		}
+		saved = cp.line.attempt.newest.Version > before
+		if again = false; !saved && !commFailed(err) && ctx.Err() == nil {
+			var failed error
+			again, failed = tryLastAgain(ctx, cp.meet, try, err)
+			err = errors.Join(err, failed)
+		}
 	}
 	cp.out.finishing = false
-	saved = cp.line.attempt.newest.Version > before
 	if commFailed(err) || err != nil && ctx.Err() != nil {
 		return saved, err
 	}

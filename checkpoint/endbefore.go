@@ -25,7 +25,7 @@ func lateStart(ctx context.Context, st *starting, s survey) *lateError {
 		return nil
 	}
 	if n := killedStarts(s); n >= tooManyStarts {
-		return &lateError{fmt.Sprintf("%d starts", n), "the last starts were asked to end, have stored nothing new, and were killed then", "more time for a version, or more memory; the next start tries it all the same"}
+		return &lateError{fmt.Sprintf("%d starts", n), "the last starts were asked to end, have stored nothing new, and were killed then, or could not say so", "more time for a version, or more memory; the next start tries it all the same"}
 	}
 	if source := passedAt(ctx, st.meet, time.Now()); source != "" {
 		return &lateError{source, "the deadline had passed before the start", "it needs a later one"}

@@ -17,7 +17,7 @@ const tooManyStarts = 3
 // starts counts how many starts in a row, this one included, have been asked to end and have stored nothing
 // new, if they are too many, and says what another one needs. It is for rank 0.
 func starts(m *meetings, e *DeadlineError) (n int, needs string) {
-	if e.Saved || m.line.attempt.written > 0 || e.cause != demand.Deadline {
+	if e.Saved || m.line.attempt.written > 0 || m.point.GotOn() || e.cause != demand.Deadline {
 		return 0, ""
 	}
 	repairs, _ := m.comm.Session().Recovered()
@@ -80,7 +80,10 @@ func recordMissed(ctx context.Context, u *upkeep, end *demand.Demanded) {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
 	r := u.recorded
-	if r.Attempt == "" || r.End != "" || r.LastWritten > 0 || r.NestedWritten || u.line.nestedBegun.Load() || u.mayWrite() != nil {
+	switch {
+	case r.Attempt == "" || r.End != "" || r.LastWritten > 0 || r.NestedWritten || u.mayWrite() != nil:
+		return
+	case u.line.demands.GotOn() || opened.writing(u.line): // no record of this checkpoint will tell of that
 		return
 	}
 	r.End = causeText(end.Cause)

@@ -80,6 +80,54 @@ func TestFruitlessStartsOfCheckpointsSideBySide(t *testing.T) {
 	}
 }
 
+// A start is not recorded as fruitless for a checkpoint whose calls do not come any more while another one gets on: one that is stored
+// once, before the loop.
+func TestRecordsOfACheckpointBesideOneThatGetsOn(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		stored, begun  bool // of the one beside: it has a version; one is being written in the background
+		missed         string
+		gotOn          bool
+		fruitlessAfter int
+	}{
+		{"nothing is stored", false, false, "end", false, 1},
+		{"the other one has stored", true, false, "", true, 0},
+		{"the other one is storing", false, true, "", false, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, point := t.TempDir(), demand.NewLocal()
+			var all []*Checkpoint
+			for _, name := range []string{"once", "loop"} {
+				cp, err := New(name, nil, WithPath(dir), withPoint(point), WithLogger(slog.New(slog.DiscardHandler)))
+				require.NoError(t, err)
+				require.NoError(t, errors.Join(cp.Add("x", new(int)), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+				all = append(all, cp)
+			}
+			once, loop := all[0], all[1]
+			if c.stored {
+				require.NoError(t, loop.UpdateAndWrite(t.Context(), 0, 1))
+			}
+			if c.begun {
+				loop.line.flight.Store(new(flight))
+			}
+			recordMissed(t.Context(), once.up, &demand.Demanded{Demand: end("x")})
+			loop.line.flight.Store(nil)
+			records := func() []storage.Record {
+				runs, err := once.home.Records(t.Context())
+				require.NoError(t, err)
+				require.Len(t, runs, 1)
+				return runs
+			}
+			require.Equal(t, c.missed, records()[0].End)
+			point.Ask(end("x"))
+			require.NoError(t, errors.Join(loop.Close(), once.Close()))
+			require.NotEmpty(t, records()[0].End)
+			require.Equal(t, c.gotOn, records()[0].StartWritten)
+			require.Equal(t, c.fruitlessAfter, storage.Fruitless(records(), storage.ID{}, false))
+		})
+	}
+}
+
 // leaveRecords leaves those of earlier starts of a checkpoint, which have ended.
 func leaveRecords(t *testing.T, dir, name string, runs ...storage.Record) {
 	store, err := filestore.New(filestore.Config{Path: dir, Name: name})

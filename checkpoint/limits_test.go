@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -118,6 +119,7 @@ func TestHugeValue(t *testing.T) {
 		t.Skipf("no memory file system: %v", err)
 	}
 	defer os.RemoveAll(dir)
+	collectAsUsual(t)
 	const n = 1<<31/8 + 12345
 	huge := make([]float64, n)
 	for i := range huge {
@@ -142,6 +144,12 @@ func TestHugeValue(t *testing.T) {
 	}
 	huge = nil
 	runtime.GC()
+}
+
+// collectAsUsual is for tests of memory: TestMain lets garbage be.
+func collectAsUsual(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 // peakMemory is the most memory that the process has had, in bytes.

@@ -50,9 +50,6 @@ type lineage struct {
 	end      demand.Cause         // that the run was ended by
 	demands  *demand.Point        // where the job is asked for that; nil: not known yet
 	branch   branching            // of the outermost one, after a way back
-	// nestedBegun: a version of a checkpoint in this one, the outermost, was begun in the background. It may be complete before anybody
-	// records that.
-	nestedBegun atomic.Bool
 }
 
 // nextStage is called by every UpdateAndWrite and Write, whether it captures

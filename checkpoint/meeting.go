@@ -28,6 +28,7 @@ type meetings struct {
 
 	point   *demand.Point
 	lane    *demand.Lane   // nil: calls are not counted (yet)
+	world   bool           // that of all ranks of the job
 	calling *sync.Mutex    // held in a call of the program
 	tempo   *tempo.Tempo   // of this one, those around it and those in it
 	ended   *DeadlineError // what calls return from now on
@@ -46,7 +47,7 @@ func (m *meetings) join() {
 	point, lane, counted := laneOf(m.core, key)
 	m.line.demands = point
 	if m.point = point; counted {
-		m.lane = point.Join(lane)
+		m.lane, m.world = point.Join(lane), lane == demand.World
 		opened.enter(m)
 	}
 }
@@ -121,18 +122,11 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 	m.out.last.late, m.out.last.hurried = true, end.Left != demand.NoLimit
 	number := m.line.attempt.last
 	recordAsked(ctx, m.up)
-	err := write(ctx)
-	if commFailed(err) || ctx.Err() != nil {
-		return err // all come here again when that is repaired
-	}
-	flushed := m.bringHome(ctx)
-	if commFailed(flushed) || ctx.Err() != nil {
-		return errors.Join(err, flushed)
+	err, flushed := storeLast(ctx, m, write)
+	if commFailed(err) || commFailed(flushed) || ctx.Err() != nil {
+		return errors.Join(err, flushed) // all come here again when that is repaired
 	}
 	saved := m.line.attempt.newest.Version > number
-	if saved && flushed == nil && m.root() { // also what was in memory alone is in files now
-		m.line.attempt.written = m.line.attempt.newest.Version
-	}
 	if saved && err != nil {
 		m.log.Warn("an earlier version could not be written; the last one is", "error", err)
 		err = nil
@@ -142,14 +136,16 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 
 // endWith ends this process's part. saved: the last version was written at this call; err is what has failed of that.
 func (m *meetings) endWith(ctx context.Context, at *demand.Meeting, end *demand.Demanded, saved bool, err error) error {
-	if left := end.Remains(time.Now()); left == demand.NoLimit {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved)
-	} else {
-		m.rootLog.Info("the job ends", "source", end.Source, "saved", saved, "left", left.Round(time.Millisecond))
+	attrs := []any{"source", end.Source, "saved", saved}
+	if left := end.Remains(time.Now()); left != demand.NoLimit {
+		attrs = append(attrs, "left", left.Round(time.Millisecond))
 	}
 	e := m.newEnd(end)
 	e.Saved, e.Err = saved, err
-	return m.finishEnd(ctx, at, e)
+	if err = m.finishEnd(ctx, at, e); errors.Is(err, ErrDeadline) { // said when all is done: nobody may take what is said
+		m.rootLog.Info("the job ends", attrs...)
+	}
+	return err
 }
 
 // saveOnly is save where the job goes on. Who waits for the answer to a request has it when this returns.
@@ -250,30 +246,31 @@ func requestsOf(at *demand.Meeting) (ids []string) {
 	return ids
 }
 
-// bringHome makes sure that the newest version survives the end of the job, as far as the time allows: the one
+// bringHome makes sure that the newest version survives the end of the job, as long as patience lasts: the one
 // before, if that which is being written fails.
-func (m *meetings) bringHome(ctx context.Context) error {
+func (m *meetings) bringHome(ctx, patience context.Context) error {
 	failed := m.out.wait(ctx)
 	if commFailed(failed) || ctx.Err() != nil {
 		return failed
 	}
-	limited, done := m.point.Patience(ctx)
-	defer done()
-	home := aroundHome(ctx, limited, m.out)
+	home := aroundHome(ctx, patience, m.out)
 	if !commFailed(home) && ctx.Err() == nil {
-		home = errors.Join(home, m.out.goHome(ctx, limited))
+		home = errors.Join(home, m.out.goHome(ctx, patience))
 	}
 	if !commFailed(home) && ctx.Err() == nil {
-		home = errors.Join(home, besideHome(ctx, limited, m))
+		home = errors.Join(home, besideHome(ctx, patience, m))
 	}
-	if commFailed(home) || ctx.Err() != nil {
-		return errors.Join(failed, home)
+	return errors.Join(failed, home)
+}
+
+// landLast makes the milestones that have waited for the last version, as long as patience lasts.
+func landLast(ctx, patience context.Context, m *meetings) error {
+	outermost := m.line.outermost().out // others have none
+	landed := milestones{outermost}.makeWaiting(ctx, patience)
+	if labels := outermost.labels; len(labels) > 0 {
+		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(labels, ", ")))
 	}
-	landed := milestones{m.line.outermost().out}.makeWaiting(ctx, limited) // others have none
-	if len(m.out.labels) > 0 {
-		landed = errors.Join(landed, fmt.Errorf("no version is stored that would be the milestone %s", strings.Join(m.out.labels, ", ")))
-	}
-	return errors.Join(failed, home, landed)
+	return landed
 }
 
 // finishEnd agrees with the other ranks on what rank 0 knows of the end, leaves the record of it, and

@@ -182,6 +182,25 @@ func TestMilestoneThatNobodyMakes(t *testing.T) {
 	require.Contains(t, w.log.String(), "a milestone is not made: the attempt has ended before")
 }
 
+// So is one that was asked for before the call at which a checkpoint in the loop ended the job.
+func TestMilestoneBeforeTheEndInALoop(t *testing.T) {
+	dir, p := t.TempDir(), demand.NewLocal()
+	opts := []Option{WithPath(dir), withPoint(p), WithLogger(slog.New(slog.DiscardHandler))}
+	outer, err1 := New("outer", nil, opts...)
+	inner, err2 := New("inner", nil, opts...)
+	require.NoError(t, errors.Join(err1, err2))
+	x := 1
+	require.NoError(t, errors.Join(outer.Add("x", &x), outer.Commit(), inner.Add("x", &x), inner.Commit(), outer.SubCP(inner)))
+	require.NoError(t, errors.Join(outer.RestartIfNeeded(t.Context(), nil), inner.RestartIfNeeded(t.Context(), nil), outer.Milestone("warm")))
+	p.Ask(end("SIGTERM"))
+	err := inner.UpdateAndWrite(t.Context(), 0, 1)
+	var d *DeadlineError
+	require.ErrorAs(t, err, &d)
+	require.True(t, d.Saved)
+	require.ErrorContains(t, d, "no version is stored that would be the milestone warm")
+	require.NoError(t, errors.Join(inner.Close(), outer.Close()))
+}
+
 // With time it is one, and can be gone back to from other nodes: also if a newer version is the only one that is kept otherwise.
 func TestMilestoneAtTheEndWithTime(t *testing.T) {
 	for _, mode := range modes {

@@ -76,6 +76,7 @@ func newInner(t require.TestingT, co *comm.Comm, home vfs.FS) *paced {
 // A call that is not due says nothing to anybody: either rank can make it while the other one does not, and it
 // allocates nothing.
 func TestNotDueSaysNothing(t *testing.T) {
+	collectAsUsual(t)
 	for name, triggers := range map[string][]Trigger{
 		"none": nil, "iterations": {Every(1 << 40)}, "time": {EveryTime(time.Hour)}, "auto": {Auto()}, "all": {Auto(), EveryTime(time.Hour), Every(1 << 40)},
 	} {

@@ -65,6 +65,7 @@ func (u *upkeep) newRecord(now time.Time, final bool) storage.Record {
 	}
 	r.NestedStored = u.line.attempt.nestedStored && u.line.attempt.written == 0
 	r.NestedWritten = u.line.attempt.nested.written
+	r.StartWritten = u.line.parent == nil && u.line.attempt.written == 0 && !r.NestedWritten && u.line.demands.GotOn()
 	r.Nested, r.NestedIn = u.line.attempt.nested.names, string(u.line.attempt.nested.in)
 	r.Host, _ = os.Hostname()
 	if origin := u.line.attempt.origin; !origin.IsZero() {

@@ -3,12 +3,15 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/demand"
 )
 
@@ -35,20 +38,87 @@ func (s *sideBySide) leave(m *meetings) {
 	}
 }
 
-// beside are those beside m that may have something on nodes, those around others first. What is around m goes home with it, and what
-// is in m is of a stage that has ended. Other goroutines may be in calls of them: what these change is not looked at.
+// writing reports whether a version of another checkpoint of the job, in this one or beside it, is being written in the background. It
+// may be complete before anybody knows.
+func (s *sideBySide) writing(l *lineage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range s.open {
+		if slices.ContainsFunc(all, func(o *meetings) bool {
+			return o.line.demands == l.demands && o.line != l && o.line.flight.Load() != nil
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// beside are those beside m that have something on nodes: of m's ranks, and where m is of all ranks of the job, for which it decides, of
+// parts of these as well. What is around m goes home with it, and what is in m is of a stage that has ended.
 func (s *sideBySide) beside(m *meetings) (out []*meetings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.open[m.lane] {
-		if o.leveled() && !o.line.isIn(m.line) && !m.line.isIn(o.line) {
-			out = append(out, o)
+	for lane, all := range s.open {
+		for _, o := range all {
+			decided := lane == m.lane || m.world && o.point == m.point
+			if decided && o.leveled() && !o.line.isIn(m.line) && !m.line.isIn(o.line) {
+				out = append(out, o)
+			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *meetings) int {
-		return cmp.Or(cmp.Compare(len(a.line.path()), len(b.line.path())), slices.Compare(a.line.path(), b.line.path()))
-	})
 	return out
+}
+
+// seat is a checkpoint as all its ranks call it.
+type seat struct {
+	Path    []string // names, from the outermost checkpoint to this one
+	Attempt string   // also of names that are used in several directories
+	Ranks   int
+
+	everywhere bool // all its ranks have it
+}
+
+func (m *meetings) seat() seat {
+	return seat{Path: m.line.path(), Attempt: hex.EncodeToString(m.line.attempt.id[:]), Ranks: m.comm.Size()}
+}
+
+func (s seat) String() string { return strings.Join(s.Path, "/") + " " + s.Attempt }
+
+// seats are those of all ranks, those around others first, and in the same order everywhere: each is met by all its ranks before the next
+// one.
+func seats(ctx context.Context, m *meetings, mine []seat) (all []seat, err error) {
+	if any, err := comm.AllreduceOne(ctx, m.comm, bit(len(mine) > 0), comm.Max[int64]); err != nil || any == 0 {
+		return nil, err
+	}
+	data, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	told, err := comm.AllgatherBytes(ctx, m.comm, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, data := range told {
+		var of []seat
+		if err := json.Unmarshal(data, &of); err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	slices.SortFunc(all, func(a, b seat) int {
+		return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)), slices.Compare(a.Path, b.Path), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	have := 0
+	for i := range all {
+		if have++; i+1 < len(all) && all[i].String() == all[i+1].String() {
+			continue
+		}
+		all[i].everywhere, have = have == all[i].Ranks, 0
+	}
+	slices.Reverse(all) // the last one of each was counted
+	all = slices.CompactFunc(all, func(a, b seat) bool { return a.String() == b.String() })
+	slices.Reverse(all)
+	return all, nil
 }
 
 // path are the names from the outermost checkpoint to this one.
@@ -71,23 +141,33 @@ func (l *lineage) isIn(other *lineage) bool {
 }
 
 // besideHome brings the last versions of the checkpoints beside this one home, at the end of the job: their calls do not come
-// any more. patience is how long each rank waits.
+// any more. patience is how long each rank waits. What fails for some of the ranks all of them learn.
 func besideHome(ctx, patience context.Context, m *meetings) (err error) {
-	here := make(map[string][]*meetings) // several of one name are in different directories, and were opened in the same order everywhere
-	var names []string
+	if m.lane == nil {
+		return nil
+	}
+	mine := make(map[string]*meetings)
+	var offered []seat
 	for _, o := range opened.beside(m) {
-		name := strings.Join(o.line.path(), "/")
-		here[name], names = append(here[name], o), append(names, name)
-	}
-	if names, err = fromRoot(ctx, m.core, names, nil); err != nil {
-		return err
-	}
-	for _, name := range names {
-		var o *meetings
-		if all := here[name]; len(all) > 0 {
-			o, here[name] = all[0], all[1:]
+		if !o.calling.TryLock() { // another goroutine is in a call
+			continue
 		}
-		one := oneBesideHome(ctx, patience, m, o, name)
+		defer o.calling.Unlock()
+		if o.line.attempt.begun {
+			s := o.seat()
+			mine[s.String()], offered = o, append(offered, s)
+		}
+	}
+	all, err := seats(ctx, m, offered)
+	for _, s := range all {
+		var one error
+		switch o := mine[s.String()]; {
+		case !s.everywhere:
+			one = fmt.Errorf("checkpoint %q, beside this one: its last version is not brought to the parallel file system: %w: on some of its ranks it is closed, or another goroutine is in a call of it",
+				strings.Join(s.Path, "/"), ErrState)
+		case o != nil:
+			one = oneBesideHome(ctx, patience, o)
+		}
 		if err = errors.Join(err, one); commFailed(one) || ctx.Err() != nil {
 			return err
 		}
@@ -95,20 +175,8 @@ func besideHome(ctx, patience context.Context, m *meetings) (err error) {
 	return err
 }
 
-// oneBesideHome does so with one, if it is open, and in no call, on all ranks. o is nil where it is not open.
-func oneBesideHome(ctx, patience context.Context, m, o *meetings, name string) (err error) {
-	var mine error
-	switch {
-	case o == nil:
-		mine = errors.New("it is closed on some of the ranks")
-	case !o.calling.TryLock():
-		mine = errors.New("another goroutine is in a call of it")
-	default:
-		defer o.calling.Unlock()
-	}
-	if _, err := m.agree(ctx, mine); err != nil {
-		return fmt.Errorf("checkpoint %q, beside this one: its last version is not brought to the parallel file system: %w", name, err)
-	}
+// oneBesideHome does so with one.
+func oneBesideHome(ctx, patience context.Context, o *meetings) error {
 	if err := o.out.wait(ctx); commFailed(err) || ctx.Err() != nil {
 		return err
 	} // else it was the program's to learn, and the one before is brought home

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,37 @@ func TestEndBesideOthersThatAreClosed(t *testing.T) {
 	require.ErrorContains(t, d.Err, `checkpoint "first", beside this one: its last version is not brought to the parallel file system`)
 }
 
+// A start that has stored a version of a checkpoint beside one is not fruitless for that, be it killed in a step; nor is one that may have.
+func TestStartsThatGetOnBesideACheckpoint(t *testing.T) {
+	for _, mode := range allModes {
+		for _, nested := range []bool{false, true} { // the one that stores, in one beside
+			path, p := t.TempDir(), demand.NewLocal()
+			var log syncBuffer
+			opts := []Option{WithPath(path), WithAsync(mode), withPoint(p), WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}
+			x := 1
+			open := func(name string) *Checkpoint {
+				cp, err := New(name, nil, opts...)
+				require.NoError(t, errors.Join(err, cp.Add("x", &x), cp.Commit()))
+				return cp
+			}
+			idle, around, busy := open("idle"), open("around"), open("busy")
+			if nested {
+				require.NoError(t, around.SubCP(busy))
+			}
+			require.NoError(t, errors.Join(idle.RestartIfNeeded(t.Context(), nil), around.RestartIfNeeded(t.Context(), nil), busy.RestartIfNeeded(t.Context(), nil)))
+			require.NoError(t, busy.UpdateAndWrite(t.Context(), 0, 1))
+			p.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: 0})
+			require.NoError(t, eventually(func() bool {
+				return strings.Contains(log.String(), "the time to save is over") && strings.Contains(log.String(), "checkpoint=idle")
+			}))
+			runs, err := idle.home.Records(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, storage.Fruitless(runs, storage.ID{}, false), "%v, nested: %v: %+v", mode, nested, runs)
+			require.NoError(t, errors.Join(busy.Close(), around.Close(), idle.Close()))
+		}
+	}
+}
+
 // endsBeside is a program of one process with two checkpoints, and a third one that has the name of the first and stores nothing. The
 // second one, whose options are given, is in the call end, which is asked to end the job, when the first one has stored three versions
 // on the node. It returns where the first one goes on when the node is lost.
@@ -194,4 +226,118 @@ func TestEndBesideOneOnNodes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// partsBeside is a program whose loop stores all ranks' checkpoint, beside one that a part of the ranks has stored on nodes before.
+type partsBeside struct {
+	path, nodes string
+	parts       int  // of the ranks, each with a checkpoint of its own; the last one has none if there are more than two
+	home        bool // that of all ranks has no levels
+	closes      bool // the last rank of the first part has closed it
+	again       bool // it ends when the parts have read
+}
+
+func (p partsBeside) start(ctx context.Context, c *comm.Comm, node int, ask func()) (from int, err error) {
+	opts := []Option{WithPath(p.path), WithNodePath(filepath.Join(p.nodes, fmt.Sprint(node))), WithLogger(slog.New(slog.DiscardHandler))}
+	levels := WithLevels(storage.Local.Every(1), storage.PFS.Every(100))
+	of := int(c.Rank()) % p.parts
+	part, err := c.Split(ctx, of, int(c.Rank()))
+	if err != nil {
+		return 0, err
+	}
+	open := func(name string, c *comm.Comm, opts ...Option) (*Checkpoint, error) {
+		cp, err := New(name, c, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return cp, errors.Join(cp.Add("x", new(int)), cp.Commit())
+	}
+	var mine *Checkpoint
+	if of < 2 {
+		// One name in a directory of each part.
+		if mine, err = open("part", part, append(opts, levels, WithPath(filepath.Join(p.path, fmt.Sprint(of))))...); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, mine.Close()) }()
+		if err := mine.RestartIfNeeded(ctx, &from); err != nil || p.again {
+			return from, err
+		}
+		if err := mine.UpdateAndWrite(ctx, 6, 1); err != nil {
+			return from, err
+		}
+	}
+	if p.again {
+		return 0, nil
+	}
+	if !p.home {
+		opts = append(opts, levels)
+	}
+	all, err := open("all", c, opts...)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, all.Close()) }()
+	if err := all.RestartIfNeeded(ctx, nil); err != nil {
+		return 0, err
+	}
+	if p.closes && of == 0 && part.Rank() == comm.Rank(part.Size()-1) {
+		if err := mine.Close(); err != nil {
+			return 0, err
+		}
+	}
+	ask()
+	for iter := 0; ; iter++ {
+		if err := all.UpdateAndWrite(ctx, iter, 1); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// run runs it with ranks on two nodes that it has for this time alone; from is where the checkpoints of the parts have begun.
+func (p partsBeside) run(t *testing.T, ranks int) (from []int, err error) {
+	p.nodes = t.TempDir()
+	cluster := &afttest.Cluster{Nodes: 2}
+	from = make([]int, ranks)
+	var once sync.Once
+	err = cluster.Run(t.Context(), ranks, func(ctx context.Context, r *afttest.Rank) error {
+		begun, err := p.start(ctx, r.Comm(), r.Node(), func() {
+			once.Do(func() { cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "x", Left: time.Hour}) })
+		})
+		from[r.Comm().Rank()] = begun
+		return err
+	})
+	return from, err
+}
+
+// So do the last versions of checkpoints of parts of the ranks, for which that of all ranks decides, whether it has levels itself or not.
+func TestEndBesideOthersOfPartsOfTheRanks(t *testing.T) {
+	for _, parts := range []int{1, 2, 3} {
+		for _, home := range []bool{false, true} {
+			t.Run(fmt.Sprint(parts, home), func(t *testing.T) {
+				p := partsBeside{path: filepath.Join(t.TempDir(), "pfs"), parts: parts, home: home}
+				_, err := p.run(t, 4)
+				var d *DeadlineError
+				require.ErrorAs(t, err, &d)
+				require.NoError(t, d.Err)
+				p.again = true
+				from, err := p.run(t, 4)
+				require.NoError(t, err)
+				for rank, begun := range from {
+					if rank%parts < 2 {
+						require.Equal(t, 7, begun, "rank %d", rank)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What a part's rank has closed all ranks of the job learn.
+func TestEndBesideAClosedPart(t *testing.T) {
+	p := partsBeside{path: filepath.Join(t.TempDir(), "pfs"), parts: 2, closes: true}
+	_, err := p.run(t, 4)
+	var d *DeadlineError
+	require.ErrorAs(t, err, &d)
+	require.True(t, d.Saved)
+	require.ErrorContains(t, d.Err, `checkpoint "part", beside this one: its last version is not brought to the parallel file system`)
 }

@@ -26,6 +26,7 @@ var signalNames = map[string]syscall.Signal{
 // parseSignals reads CRAFT_SIGNALS.
 func parseSignals(text string) (map[syscall.Signal]demand.Takes, error) {
 	takes := make(map[syscall.Signal]demand.Takes)
+	given := make(map[syscall.Signal]string)
 	wrong := func(why string) error {
 		return fmt.Errorf("%w: %s", env.Invalid("CRAFT_SIGNALS", text), why)
 	}
@@ -38,7 +39,12 @@ func parseSignals(text string) (map[syscall.Signal]demand.Takes, error) {
 		if !known {
 			return nil, wrong(fmt.Sprintf("signal %q (allowed: %s)", name, strings.Join(slices.Sorted(maps.Keys(signalNames)), ", ")))
 		}
-		switch strings.TrimSpace(action) {
+		action = strings.TrimSpace(action)
+		if before, twice := given[number]; twice && before != action {
+			return nil, wrong(fmt.Sprintf("%s has two meanings: %s and %s", strings.TrimSpace(name), before, action))
+		}
+		given[number] = action
+		switch action {
 		case "end":
 			takes[number] = demand.TakesEnd
 		case "save":

@@ -144,6 +144,32 @@ func TestTimeToSaveNamesWhatIsComplete(t *testing.T) {
 	}
 }
 
+// lineLog is a writer for a log that calls itself with each line.
+type lineLog func(line string)
+
+func (f lineLog) Write(p []byte) (int, error) {
+	f(string(p))
+	return len(p), nil
+}
+
+// That the job ends is said when all is done for it: where nobody takes the log it is not said afterwards that it came too late.
+func TestEndIsSaidWhenAllIsDone(t *testing.T) {
+	p, over := demand.NewLocal(), false
+	log := lineLog(func(line string) {
+		if strings.Contains(line, "the job ends") {
+			_, over = p.End()
+		}
+	})
+	cp, err := New("loop", nil, WithPath(t.TempDir()), withPoint(p), WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	require.NoError(t, err)
+	x := 1
+	require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 0, 1), ErrDeadline)
+	require.NoError(t, cp.Close())
+	require.True(t, over)
+}
+
 // As soon as what an end needs exceeds the grace one warning names it, with a grace that would do; another one does when a step is twice as long.
 func TestGraceThatIsTooShort(t *testing.T) {
 	const signal = 99 // of no system

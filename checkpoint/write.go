@@ -244,6 +244,7 @@ func (wr *writing) settleFlight(ctx context.Context, f *flight) error {
 		wr.line.finished = storage.Finished(f.header)
 		if !outcome.Levels.MemoryAlone() {
 			ofStarts.stored.Store(true)
+			wr.line.demands.GetsOn()
 		}
 		wr.acc.stats.VersionsWritten++
 		if wr.line.belongs(f.header.Ancestors) && !outcome.Levels.MemoryAlone() {

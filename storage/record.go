@@ -50,6 +50,8 @@ type Record struct {
 	NestedStored bool `json:"nested_stored,omitempty"`
 	// NestedWritten: this run has stored a version of a checkpoint nested in this one.
 	NestedWritten bool `json:"nested_written,omitempty"`
+	// StartWritten: the start of the job that this run is of has stored a version of another checkpoint, or before a repair.
+	StartWritten bool `json:"start_written,omitempty"`
 	// Nested are the names of checkpoints right in this one of which a version of the stage
 	// NestedIn is complete: the versions (number-attempt/) of this one and of those around it, as
 	// far as there are any, behind which they are.
@@ -115,7 +117,7 @@ func Fruitless(runs []Record, origin ID, repaired bool) (n int) {
 	asked, own := 0, repaired                                                            // of the start that the record is of: 1 if it was asked to end; whether it is this one
 	restored := map[string]bool{hex.EncodeToString(origin.Attempt[:]): !origin.IsZero()} // attempts whose versions later starts went on from
 	for _, r := range slices.Backward(runs) {
-		if r.LastWritten > 0 || r.NestedWritten || restored[r.Attempt] { // a version may be complete before its record is
+		if r.LastWritten > 0 || r.NestedWritten || r.StartWritten || restored[r.Attempt] { // a version may be complete before its record is
 			return n // not with its start, which has stored something before a repair
 		}
 		restored[r.RestoredAttempt] = r.RestoredAttempt != ""

@@ -79,6 +79,7 @@ func TestFruitlessStarts(t *testing.T) {
 		{[]storage.Record{asked(0), {LastWritten: 3}, asked(1)}, false, 0}, // it has stored something before the repair
 		{[]storage.Record{asked(0), {LastWritten: 3}, asked(1), asked(0)}, false, 1},
 		{[]storage.Record{asked(0), asked(0), {End: "end", NestedWritten: true}, asked(0)}, false, 1},
+		{[]storage.Record{asked(0), asked(0), {End: "end", StartWritten: true}, asked(0)}, false, 1},
 		{[]storage.Record{asked(2), asked(0)}, false, 2}, // the oldest records are not kept
 	} {
 		require.Equal(t, c.n, storage.Fruitless(c.runs, storage.ID{}, c.repaired), i)

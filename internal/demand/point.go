@@ -27,6 +27,8 @@ type Point struct {
 	end atomic.Pointer[Demanded] // the end that was asked for
 	met atomic.Bool              // of the end: it is over, or it was taken elsewhere
 
+	gotOn atomic.Bool // see GetsOn
+
 	mu       sync.Mutex
 	lanes    map[string]*Lane
 	held     uint64 // serial of the Hold that calls wait for; 0: none
@@ -257,6 +259,16 @@ func (m *Meeting) Stored() {
 
 // End is the end that was asked for, or nil; over says that it was met here.
 func (p *Point) End() (d *Demanded, over bool) { return p.end.Load(), p.met.Load() }
+
+// GetsOn notes that a version was stored here that outlives the job, of any checkpoint: its start has come to something.
+func (p *Point) GetsOn() {
+	if p != nil {
+		p.gotOn.Store(true)
+	}
+}
+
+// GotOn reports whether GetsOn was called. Where nobody can ask (nil), nobody wants to know.
+func (p *Point) GotOn() bool { return p != nil && p.gotOn.Load() }
 
 // Plan is the earliest deadline that is planned, or nil.
 func (p *Point) Plan() *Demanded {

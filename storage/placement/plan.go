@@ -30,8 +30,8 @@ func (p *planner) plan(version uint64) storage.Levels {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.due(version)
-	if version == p.demanded {
-		plan = plan.With(storage.LevelsOf(storage.PFS)).Staged()
+	if home := storage.LevelsOf(storage.PFS); version == p.demanded && plan != home {
+		plan = plan.With(home).Staged()
 	}
 	if p.owed == 0 || p.waits(plan) {
 		return plan

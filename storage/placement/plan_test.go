@@ -62,3 +62,17 @@ func TestMemoryAfterAFailure(t *testing.T) {
 
 func failed(plan storage.Levels) (storage.Levels, bool) { return plan, true }
 func good(storage.Levels) (storage.Levels, bool)        { return 0, false }
+
+// A version that is to be at home is not said to be on the nodes, too, where none is.
+func TestDemandWithoutLevels(t *testing.T) {
+	home := storage.LevelsOf(storage.PFS)
+	for _, policy := range []storage.Policy{nil, {storage.PFS.Every(10)}} {
+		p := &planner{policy: policy}
+		p.demand(3)
+		require.Equal(t, home, p.plan(3))
+	}
+	p := &planner{policy: storage.Policy{storage.Local.Every(1), storage.PFS.Every(10)}}
+	p.demand(3)
+	require.Equal(t, home.With(storage.LevelsOf(storage.Local)), p.plan(3))
+	require.Equal(t, storage.LevelsOf(storage.Local), p.plan(4))
+}

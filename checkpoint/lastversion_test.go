@@ -1,0 +1,172 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/craft-go/craft/aft/comm"
+	"github.com/craft-go/craft/internal/demand"
+	"github.com/craft-go/craft/internal/vfs"
+	"github.com/craft-go/craft/storage"
+)
+
+// The directory of the checkpoint was deleted since the version before: the next write makes it again, and at the end there is none but the last.
+func TestLastVersionInADirectoryThatIsGone(t *testing.T) {
+	for _, mode := range allModes {
+		for _, levels := range []bool{false, true} {
+			dir, p := t.TempDir(), demand.NewLocal()
+			opts := []Option{WithAsync(mode), WithLogger(slog.New(slog.DiscardHandler)), WithNodePath(t.TempDir())}
+			if levels {
+				opts = append(opts, WithLevels(storage.Local.Every(1), storage.PFS.Every(1000)))
+			}
+			_, _, err := runToEnd(t.Context(), dir, p, 100, 50, func(iter int) {
+				if iter == 57 {
+					require.NoError(t, os.Rename(filepath.Join(dir, "loop"), filepath.Join(t.TempDir(), "elsewhere"))) // a write may be under way
+					p.Ask(end("SIGTERM"))
+				}
+			}, opts...)
+			var d *DeadlineError
+			require.ErrorAs(t, err, &d)
+			require.True(t, d.Saved, "%v, levels %v: %v", mode, levels, d)
+			require.Zero(t, d.Level)
+			require.NoError(t, d.Err)
+			sum, first, err := runToEnd(t.Context(), dir, demand.NewLocal(), 100, 50, nil, append(opts, WithNodePath(t.TempDir()))...)
+			require.NoError(t, err)
+			require.Equal(t, 58, first)
+			require.Equal(t, 99*100/2, sum)
+		}
+	}
+}
+
+// So it is with several ranks, of which those that have never written there do not make it.
+func TestLastVersionInADirectoryThatIsGoneForRanks(t *testing.T) {
+	for _, levels := range []string{"", "partner:1,pfs:1000"} {
+		w := newMemoryWorld(t, 4, 2, levels)
+		w.step = func(p *memoryProgram) error {
+			if p.iter == 5 && p.c.Rank() == 0 {
+				require.NoError(t, vfs.RemoveAll(w.home, "/pfs/prog"))
+				w.cluster.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Hour})
+			}
+			return comm.Barrier(t.Context(), p.c)
+		}
+		require.ErrorIs(t, w.job(), ErrDeadline)
+		for i := range w.nodes {
+			w.nodes[i] = vfs.NewMem()
+		}
+		w.step = nil
+		w.run()
+		require.Equal(t, 6, w.restarts[1], levels)
+	}
+}
+
+// Whichever operation of the last version fails once, be it of the write or of the way home, the version is stored in the end.
+func TestLastVersionAfterAnError(t *testing.T) {
+	for _, mode := range allModes {
+		for _, levels := range []string{"", "local:1,pfs:1000"} {
+			for n := int64(1); ; n++ {
+				disk, p := vfs.NewMem(), demand.NewLocal()
+				var count atomic.Int64
+				var ending atomic.Bool
+				var hit vfs.Op
+				fail := func(op vfs.Op) error {
+					if ending.Load() && count.Add(1) == n {
+						hit = op
+						return syscall.EIO
+					}
+					return nil
+				}
+				opts := []Option{WithAsync(mode), WithLogger(slog.New(slog.DiscardHandler)), withLevels(levels), withFS(vfs.WithErrors(disk, fail))}
+				node := func() []Option { return []Option{WithNodePath("/node"), func(o *options) { o.nodeFS = vfs.NewMem() }} }
+				_, _, err := runToEnd(t.Context(), "/cp", p, 10, 5, func(iter int) {
+					if iter == 7 {
+						p.Ask(end("SIGTERM"))
+						ending.Store(true)
+					}
+				}, append(opts, node()...)...)
+				var d *DeadlineError
+				require.ErrorAs(t, err, &d)
+				what := fmt.Sprintf("%v %q %v: %v", mode, levels, hit, err)
+				require.True(t, d.Saved, what)
+				require.Zero(t, d.Level, what)
+				ending.Store(false)
+				sum, first, err := runToEnd(t.Context(), "/cp", demand.NewLocal(), 10, 5, nil, append(opts, node()...)...)
+				require.NoError(t, err, what)
+				require.Equal(t, 8, first, what)
+				require.Equal(t, 45, sum, what)
+				if count.Load() < n {
+					require.Greater(t, n, int64(10))
+					break
+				}
+			}
+		}
+	}
+}
+
+// What lasts is not tried again and again: the job is to end.
+func TestLastVersionIsNotTriedForEver(t *testing.T) {
+	for failed, tries := range map[error]int{syscall.EIO: lastTries, syscall.ENOSPC: 1, ErrGuard: 1} {
+		for _, finishes := range []bool{false, true} {
+			p, disk := demand.NewLocal(), vfs.NewMem()
+			var broken atomic.Bool
+			faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
+				if broken.Load() && op.Kind == vfs.OpWrite && failed != ErrGuard {
+					return failed
+				}
+				return nil
+			})
+			x := 1
+			cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
+			require.NoError(t, err)
+			refuse := func() error {
+				if broken.Load() && failed == ErrGuard {
+					return errLost
+				}
+				return nil
+			}
+			require.NoError(t, errors.Join(cp.Add("x", &x, Guard("test", refuse)), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+			require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+			broken.Store(true)
+			p.Ask(end("SIGTERM"))
+			if finishes {
+				err = cp.Finish(t.Context(), 1)
+			} else {
+				err = cp.UpdateAndWrite(t.Context(), 1, 1)
+			}
+			require.ErrorIs(t, err, ErrDeadline)
+			require.ErrorIs(t, err, failed)
+			require.EqualValues(t, tries, cp.Stats().VersionsFailed, "%v, Finish %v", failed, finishes)
+			require.NoError(t, cp.Close())
+		}
+	}
+}
+
+// Without time for another try there is none.
+func TestLastVersionWithoutTime(t *testing.T) {
+	p, disk := demand.NewLocal(), vfs.NewMem()
+	var broken atomic.Bool
+	faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
+		if broken.Load() && op.Kind == vfs.OpWrite {
+			return syscall.EIO
+		}
+		return nil
+	})
+	x := 1
+	cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+	broken.Store(true)
+	p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: 0})
+	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 1, 1), ErrDeadline)
+	require.EqualValues(t, 1, cp.Stats().VersionsFailed)
+	require.NoError(t, cp.Close())
+}
