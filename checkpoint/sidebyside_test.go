@@ -25,6 +25,7 @@ type threeCheckpoints struct {
 	mode        AsyncMode
 	nested      bool // both loops are in a third one
 	closes      bool // rank 1 has closed the first one when the second one comes
+	finishes    bool // the second one is asked to end when it is finished
 }
 
 // start runs it until it is asked to end, in the second loop, and returns where the loops have begun.
@@ -63,6 +64,10 @@ func (p threeCheckpoints) start(ctx context.Context, c *comm.Comm, node int, ask
 		}
 	}
 	ask()
+	if p.finishes {
+		err := eventually(func() bool { end, _ := cps[2].meet.point.End(); return end != nil })
+		return from, errors.Join(err, cps[2].Finish(ctx, 0))
+	}
 	for iter := 0; ; iter++ {
 		if err := cps[2].UpdateAndWrite(ctx, iter, 1); err != nil {
 			return from, err
@@ -108,6 +113,18 @@ func TestEndBesideOthersOnNodes(t *testing.T) {
 				require.Positive(t, from[1])
 			}
 		}
+	}
+}
+
+// So it is where the run ends with that call.
+func TestFinishBesideOthersOnNodes(t *testing.T) {
+	for _, nested := range []bool{false, true} {
+		p := threeCheckpoints{path: filepath.Join(t.TempDir(), "pfs"), mode: AsyncCopy, nested: nested, finishes: true}
+		_, err := p.run(t, 4)
+		require.NoError(t, err)
+		from, err := p.run(t, 4)
+		require.NoError(t, err)
+		require.Equal(t, [2]int{3, 1}, from, "%+v", p)
 	}
 }
 
