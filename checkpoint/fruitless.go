@@ -87,11 +87,7 @@ func recordMissed(ctx context.Context, u *upkeep, end *demand.Demanded) {
 		return
 	}
 	r.End = causeText(end.Cause)
-	if err := u.home.Record(ctx, r); err != nil {
-		u.log.Debug("record of the run not written", "error", err)
-		return
-	}
-	u.recorded = r
+	putRecord(ctx, u, r)
 }
 
 // countFruitless is storage.Fruitless on rank 0, which says so when this start is the last one to be allowed that.

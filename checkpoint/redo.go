@@ -80,20 +80,23 @@ func (u *upkeep) recordBetween(ctx context.Context, now time.Time) {
 	u.recordCost.Store(int64(time.Since(began))) // with all that goes with it
 }
 
-// writeRecord writes a record. A failure is no reason to stop.
+// writeRecord writes a record, unless a newer one was written.
 func (u *upkeep) writeRecord(ctx context.Context, r storage.Record) (written bool) {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
 	if r.Updated.Before(u.recorded.Updated) { // which the background was yet to write
 		return false
 	}
-	began := time.Now()
-	err := u.home.Record(ctx, r)
-	if err != nil {
+	defer func(began time.Time) { u.recordCost.Store(int64(time.Since(began))) }(time.Now())
+	return putRecord(ctx, u, r)
+}
+
+// putRecord writes a record with recordMu held. A failure is no reason to stop.
+func putRecord(ctx context.Context, u *upkeep, r storage.Record) (written bool) {
+	if err := u.home.Record(ctx, r); err != nil {
 		u.log.Debug("record of the run not written", "error", err)
-	} else {
-		u.recorded = r
+		return false
 	}
-	u.recordCost.Store(int64(time.Since(began)))
-	return err == nil
+	u.recorded = r
+	return true
 }

@@ -87,7 +87,7 @@ func (s seat) String() string { return strings.Join(s.Path, "/") + " " + s.Attem
 // seats are those of all ranks, those around others first, and in the same order everywhere: each is met by all its ranks before the next
 // one.
 func seats(ctx context.Context, m *meetings, mine []seat) (all []seat, err error) {
-	if any, err := comm.AllreduceOne(ctx, m.comm, bit(len(mine) > 0), comm.Max[int64]); err != nil || any == 0 {
+	if some, err := comm.AllreduceOne(ctx, m.comm, bit(len(mine) > 0), comm.Max[int64]); err != nil || some == 0 {
 		return nil, err
 	}
 	data, err := json.Marshal(mine)

@@ -44,18 +44,6 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	mark.NoneLeft(t)
 }
 
-// unreadPipe is one that is full, and that nobody reads.
-func unreadPipe(t *testing.T) (out *os.File) {
-	unread, out, err := os.Pipe()
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = unread.Close(), out.Close() })
-	require.NoError(t, out.SetWriteDeadline(time.Now().Add(time.Second)))
-	for ; err == nil; _, err = out.Write(make([]byte, 512)) {
-	}
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the pipe is full")
-	return out
-}
-
 // TestImpatientInterrupts: the third one kills the job, also where nobody reads what it
 // prints; the fourth one ends the command then, which leaves nothing and does not wait
 // until its last words are read.
