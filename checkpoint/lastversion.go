@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/craft-go/craft/aft/comm"
@@ -19,6 +20,10 @@ import (
 // lastTries is how many: with levels those ranks that have never written to the parallel file system leave it to another one to make the
 // directory again, and may come before it.
 const lastTries = 3
+
+// lastPause is before the last try, at most: the one before comes at once, since most that passes has passed by then, and what a file
+// server needs to come back takes longer than all three do.
+const lastPause = time.Second
 
 // storeLast writes the last version of a job that is to end, brings it home, and makes the milestones that have waited for that. written is what has failed
 // of the former, and flushed of the rest. After an error of the communicator nothing more is done.
@@ -59,9 +64,19 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 // tryLastAgain reports whether what has failed of the last version is worth another try: it may succeed then, and there is time for it. It is collective.
 func tryLastAgain(ctx context.Context, m *meetings, try int, failed error) (again bool, err error) {
 	if m.root() && try < lastTries && mayPass(failed) {
-		end := lastEnd(m, nil)
-		if again = end == nil || end.Remains(time.Now()) > 2*m.needs().Cost; again {
-			m.log.Warn("the last version is not stored as it is to be, and is tried again", "error", failed)
+		left, pause := time.Duration(math.MaxInt64), time.Duration(0)
+		if end := lastEnd(m, nil); end != nil && end.Remains(time.Now()) != demand.NoLimit { // craft halt names none
+			left = end.Remains(time.Now())
+		}
+		if try == lastTries-1 {
+			pause = min(lastPause, left/10)
+		}
+		if again = left-pause > 2*m.needs().Cost; again {
+			m.log.Warn("the last version is not stored as it is to be, and is tried again", "error", failed, "pause", pause)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
 		}
 	}
 	return fromRoot(ctx, m.core, again, nil)

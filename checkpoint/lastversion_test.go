@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -146,6 +147,38 @@ func TestLastVersionIsNotTriedForEver(t *testing.T) {
 			require.EqualValues(t, tries, cp.Stats().VersionsFailed, "%v, Finish %v", failed, finishes)
 			require.NoError(t, cp.Close())
 		}
+	}
+}
+
+// An error that lasts for a moment, longer than two tries take, is over when the third one comes.
+func TestLastVersionAfterAMoment(t *testing.T) {
+	for _, left := range []time.Duration{0, 25 * time.Second, demand.NoLimit} { // 0: nobody asks for the end
+		synctest.Test(t, func(t *testing.T) {
+			p, disk := demand.NewLocal(), vfs.NewMem()
+			var over time.Time
+			faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
+				if time.Now().Before(over) && op.Kind == vfs.OpWrite {
+					return syscall.EIO
+				}
+				return nil
+			})
+			x := 1
+			cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+			require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+			over = time.Now().Add(600 * time.Millisecond)
+			if left == 0 {
+				require.NoError(t, cp.Finish(t.Context(), 1))
+			} else {
+				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: left})
+				var d *DeadlineError
+				require.ErrorAs(t, cp.UpdateAndWrite(t.Context(), 1, 1), &d)
+				require.True(t, d.Saved, "%v: %v", left, d)
+			}
+			require.EqualValues(t, 2, cp.Stats().VersionsFailed)
+			require.NoError(t, cp.Close())
+		})
 	}
 }
 
