@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/craft-go/craft/aft/comm"
 	"github.com/craft-go/craft/internal/demand"
@@ -27,8 +26,8 @@ func (cp *Checkpoint) Finish(ctx context.Context, iter int) error {
 		if err != nil {
 			return err
 		}
-		if iter == math.MinInt || iter == math.MaxInt {
-			return fmt.Errorf("checkpoint %q: %w: Finish: iteration %d", cp.name, ErrArgument, iter)
+		if err := mayBeDone(cp.name, iter); err != nil {
+			return err
 		}
 		last := lastDone(cp, int64(iter))
 		cp.acc.done(last)

@@ -16,13 +16,17 @@ func TestEndNamesWhatIsThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		remove string // below the path
 		left   uint64
-	}{"all": {"loop", 0}, "the newest": {"loop/v-000003-*", 2}, "an old one": {"loop/v-000001-*", 3}} {
+		file   bool // in its place
+	}{"all": {"loop", 0, false}, "all, for a file": {"loop", 0, true}, "the newest": {"loop/v-000003-*", 2, false}, "an old one": {"loop/v-000001-*", 3, false}} {
 		t.Run(name, func(t *testing.T) {
 			remove := func(dir string) {
 				found, err := filepath.Glob(filepath.Join(dir, c.remove))
 				require.NoError(t, err)
 				for _, path := range found {
 					require.NoError(t, os.RemoveAll(path))
+					if c.file {
+						require.NoError(t, os.WriteFile(path, nil, 0o600))
+					}
 				}
 			}
 			check := func(err error) {

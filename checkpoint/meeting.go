@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/craft-go/craft/checkpoint/internal/tempo"
@@ -333,7 +334,7 @@ func forgetGone(ctx context.Context, m *meetings, e *DeadlineError) {
 		return
 	}
 	there, err := m.home.List(ctx)
-	if err != nil { // nobody knows
+	if err != nil && !errors.Is(err, syscall.ENOTDIR) { // nobody knows, unless a file has taken the directory's place
 		return
 	}
 	complete := func(id storage.ID) bool {

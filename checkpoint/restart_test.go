@@ -78,6 +78,7 @@ func TestExtremeIterations(t *testing.T) {
 	cp := open(t, dir, map[string]any{"x": &x})
 	for _, iter := range []int{math.MaxInt, math.MinInt} {
 		require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), iter, 1), ErrArgument)
+		require.ErrorContains(t, cp.Finish(t.Context(), iter), "it must be greater than")
 		require.NoError(t, cp.UpdateAndWrite(t.Context(), iter, math.MaxInt-1), "it is not due")
 	}
 	require.Zero(t, cp.Stats().VersionsWritten)

@@ -61,14 +61,22 @@ func (cp *Checkpoint) UpdateAndWrite(ctx context.Context, iter, freq int) error 
 			}
 			return nil
 		}
-		if iter == math.MinInt || iter == math.MaxInt {
-			return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
-				cp.name, ErrArgument, iter, math.MinInt, math.MaxInt)
+		if err := mayBeDone(cp.name, iter); err != nil {
+			return err
 		}
 		err = cp.out.writeAt(ctx, at, wanted, int64(iter))
 		cp.pace.ended(err)
 		return err
 	})
+}
+
+// mayBeDone refuses an iteration that no version can be of.
+func mayBeDone(name string, iter int) error {
+	if iter == math.MinInt || iter == math.MaxInt {
+		return fmt.Errorf("checkpoint %q: %w: iteration %d, it must be greater than %d, which stands for none, and less than %d, so that there is a next one",
+			name, ErrArgument, iter, math.MinInt, math.MaxInt)
+	}
+	return nil
 }
 
 // writeAt writes a version, which is what a meeting demands or is due.
