@@ -65,7 +65,7 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 func tryLastAgain(ctx context.Context, m *meetings, try int, failed error) (again bool, err error) {
 	if m.root() && try < lastTries && mayPass(failed) {
 		left, pause := time.Duration(math.MaxInt64), time.Duration(0)
-		if end := lastEnd(m, nil); end != nil && end.Remains(time.Now()) != demand.NoLimit { // craft halt names none
+		if end := lastEnd(m, nil); end != nil && !end.Deadline.IsZero() { // craft halt names none
 			left = end.Remains(time.Now())
 		}
 		if try == lastTries-1 {

@@ -112,40 +112,52 @@ func TestLastVersionAfterAnError(t *testing.T) {
 	}
 }
 
+// storedOnce is a checkpoint with a version of iteration 0, in memory, where each write of a later one is refused if refuse says so.
+func storedOnce(t *testing.T, p *demand.Point, refuse func() error, opts ...AddOption) *Checkpoint {
+	var stored atomic.Bool
+	fsys := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+		if stored.Load() && op.Kind == vfs.OpWrite {
+			return refuse()
+		}
+		return nil
+	})
+	x := 1
+	cp, err := New("loop", nil, WithPath("/cp"), withFS(fsys), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(cp.Add("x", &x, opts...), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+	require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+	stored.Store(true)
+	return cp
+}
+
 // What lasts is not tried again and again: the job is to end.
 func TestLastVersionIsNotTriedForEver(t *testing.T) {
 	for failed, tries := range map[error]int{syscall.EIO: lastTries, syscall.ENOSPC: 1, ErrGuard: 1} {
 		for _, finishes := range []bool{false, true} {
-			p, disk := demand.NewLocal(), vfs.NewMem()
-			var broken atomic.Bool
-			faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
-				if broken.Load() && op.Kind == vfs.OpWrite && failed != ErrGuard {
-					return failed
+			synctest.Test(t, func(t *testing.T) {
+				p, write, guard := demand.NewLocal(), failed, error(nil)
+				if failed == ErrGuard {
+					write, guard = nil, errLost
 				}
-				return nil
+				asked := false
+				cp := storedOnce(t, p, func() error { return write }, Guard("test", func() error {
+					if asked {
+						return guard
+					}
+					return nil
+				}))
+				asked = true
+				p.Ask(end("SIGTERM"))
+				last := func() error { return cp.UpdateAndWrite(t.Context(), 1, 1) }
+				if finishes {
+					last = func() error { return cp.Finish(t.Context(), 1) }
+				}
+				err := last()
+				require.ErrorIs(t, err, ErrDeadline)
+				require.ErrorIs(t, err, failed)
+				require.EqualValues(t, tries, cp.Stats().VersionsFailed, "%v, Finish %v", failed, finishes)
+				require.NoError(t, cp.Close())
 			})
-			x := 1
-			cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
-			require.NoError(t, err)
-			refuse := func() error {
-				if broken.Load() && failed == ErrGuard {
-					return errLost
-				}
-				return nil
-			}
-			require.NoError(t, errors.Join(cp.Add("x", &x, Guard("test", refuse)), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
-			require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
-			broken.Store(true)
-			p.Ask(end("SIGTERM"))
-			if finishes {
-				err = cp.Finish(t.Context(), 1)
-			} else {
-				err = cp.UpdateAndWrite(t.Context(), 1, 1)
-			}
-			require.ErrorIs(t, err, ErrDeadline)
-			require.ErrorIs(t, err, failed)
-			require.EqualValues(t, tries, cp.Stats().VersionsFailed, "%v, Finish %v", failed, finishes)
-			require.NoError(t, cp.Close())
 		}
 	}
 }
@@ -154,20 +166,13 @@ func TestLastVersionIsNotTriedForEver(t *testing.T) {
 func TestLastVersionAfterAMoment(t *testing.T) {
 	for _, left := range []time.Duration{0, 25 * time.Second, demand.NoLimit} { // 0: nobody asks for the end
 		synctest.Test(t, func(t *testing.T) {
-			p, disk := demand.NewLocal(), vfs.NewMem()
-			var over time.Time
-			faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
-				if time.Now().Before(over) && op.Kind == vfs.OpWrite {
+			p, over := demand.NewLocal(), time.Now().Add(600*time.Millisecond)
+			cp := storedOnce(t, p, func() error {
+				if time.Now().Before(over) {
 					return syscall.EIO
 				}
 				return nil
 			})
-			x := 1
-			cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
-			require.NoError(t, err)
-			require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
-			require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
-			over = time.Now().Add(600 * time.Millisecond)
 			if left == 0 {
 				require.NoError(t, cp.Finish(t.Context(), 1))
 			} else {
@@ -184,20 +189,8 @@ func TestLastVersionAfterAMoment(t *testing.T) {
 
 // Without time for another try there is none.
 func TestLastVersionWithoutTime(t *testing.T) {
-	p, disk := demand.NewLocal(), vfs.NewMem()
-	var broken atomic.Bool
-	faulty := vfs.WithErrors(disk, func(op vfs.Op) error {
-		if broken.Load() && op.Kind == vfs.OpWrite {
-			return syscall.EIO
-		}
-		return nil
-	})
-	x := 1
-	cp, err := New("loop", nil, WithPath("/cp"), withFS(faulty), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
-	require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
-	broken.Store(true)
+	p := demand.NewLocal()
+	cp := storedOnce(t, p, func() error { return syscall.EIO })
 	p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: 0})
 	require.ErrorIs(t, cp.UpdateAndWrite(t.Context(), 1, 1), ErrDeadline)
 	require.EqualValues(t, 1, cp.Stats().VersionsFailed)
