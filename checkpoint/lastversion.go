@@ -64,20 +64,24 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 // tryLastAgain reports whether what has failed of the last version is worth another try: it may succeed then, and there is time for it. It is collective.
 func tryLastAgain(ctx context.Context, m *meetings, try int, failed error) (again bool, err error) {
 	if m.root() && try < lastTries && mayPass(failed) {
-		left, pause := time.Duration(math.MaxInt64), time.Duration(0)
+		left, pause, limited, done := time.Duration(math.MaxInt64), time.Duration(0), ctx, func() {}
 		if end := lastEnd(m, nil); end != nil && !end.Deadline.IsZero() { // craft halt names none
 			left = end.Remains(time.Now())
+		} else {
+			limited, done = m.point.UntilEnd(ctx) // what is left when a deadline comes is for the try
 		}
+		spare := left - 2*m.needs().Cost
 		if try == lastTries-1 {
-			pause = min(lastPause, left/10)
+			pause = min(lastPause, left/10, spare)
 		}
-		if again = left-pause > 2*m.needs().Cost; again {
+		if again = spare > 0; again {
 			m.log.Warn("the last version is not stored as it is to be, and is tried again", "error", failed, "pause", pause)
 			select {
 			case <-time.After(pause):
-			case <-ctx.Done():
+			case <-limited.Done():
 			}
 		}
+		done()
 	}
 	return fromRoot(ctx, m.core, again, nil)
 }

@@ -187,6 +187,71 @@ func TestLastVersionAfterAMoment(t *testing.T) {
 	}
 }
 
+// The pause takes no time that the last try needs: a version takes four seconds, and twice that is left.
+func TestLastVersionInTheTimeThatThePauseLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, slow, asked, refused := demand.NewLocal(), false, false, 0
+		fsys := vfs.WithErrors(vfs.NewMem(), func(op vfs.Op) error {
+			switch {
+			case op.Kind != vfs.OpWrite:
+			case slow:
+				slow = false
+				time.Sleep(4 * time.Second)
+			case asked && refused < lastTries-1:
+				refused++
+				return syscall.EIO
+			}
+			return nil
+		})
+		x := 1
+		cp, err := New("loop", nil, WithPath("/cp"), withFS(fsys), withPoint(p), WithLogger(slog.New(slog.DiscardHandler)))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(cp.Add("x", &x), cp.Commit(), cp.RestartIfNeeded(t.Context(), nil)))
+		slow = true
+		require.NoError(t, cp.UpdateAndWrite(t.Context(), 0, 1))
+		require.Equal(t, 4*time.Second, cp.meet.needs().Cost)
+		asked = true
+		p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: 8500 * time.Millisecond})
+		begun := time.Now()
+		var d *DeadlineError
+		require.ErrorAs(t, cp.UpdateAndWrite(t.Context(), 1, 1), &d)
+		require.True(t, d.Saved, "%v", d)
+		require.LessOrEqual(t, time.Since(begun), 500*time.Millisecond)
+		require.NoError(t, cp.Close())
+	})
+}
+
+// A pause that nothing limits is over when a deadline comes.
+func TestLastVersionWhenADeadlineComes(t *testing.T) {
+	for _, halted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p, over := demand.NewLocal(), time.Now().Add(50*time.Millisecond)
+			cp := storedOnce(t, p, func() error {
+				if time.Now().Before(over) {
+					return syscall.EIO
+				}
+				return nil
+			})
+			time.AfterFunc(100*time.Millisecond, func() {
+				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Second})
+			})
+			begun := time.Now()
+			if halted {
+				p.Ask(demand.Demand{Cause: demand.Halt, Source: "craft halt", Left: demand.NoLimit})
+				var d *DeadlineError
+				require.ErrorAs(t, cp.UpdateAndWrite(t.Context(), 1, 1), &d)
+				require.True(t, d.Saved, "%v", d)
+				require.Equal(t, ExitHalted, ExitCode(d))
+			} else {
+				require.NoError(t, cp.Finish(t.Context(), 1))
+			}
+			require.Equal(t, 100*time.Millisecond, time.Since(begun))
+			require.EqualValues(t, 2, cp.Stats().VersionsFailed)
+			require.NoError(t, cp.Close())
+		})
+	}
+}
+
 // Without time for another try there is none.
 func TestLastVersionWithoutTime(t *testing.T) {
 	p := demand.NewLocal()
