@@ -137,14 +137,14 @@ func (m *meetings) save(ctx context.Context, at *demand.Meeting, write func(cont
 
 // endWith ends this process's part. saved: the last version was written at this call; err is what has failed of that.
 func (m *meetings) endWith(ctx context.Context, at *demand.Meeting, end *demand.Demanded, saved bool, err error) error {
-	attrs := []any{"source", end.Source, "saved", saved}
+	attrs := []any{"source", end.Source}
 	if left := end.Remains(time.Now()); left != demand.NoLimit {
 		attrs = append(attrs, "left", left.Round(time.Millisecond))
 	}
 	e := m.newEnd(end)
 	e.Saved, e.Err = saved, err
 	if err = m.finishEnd(ctx, at, e); errors.Is(err, ErrDeadline) { // said when all is done: nobody may take what is said
-		m.rootLog.Info("the job ends", attrs...)
+		m.rootLog.Info("the job ends", append(attrs, "saved", e.Saved)...)
 	}
 	return err
 }
@@ -281,14 +281,15 @@ func (m *meetings) finishEnd(ctx context.Context, at *demand.Meeting, e *Deadlin
 		if now, _ := m.point.End(); now != nil { // a halt may have come since
 			e.cause, e.Source = now.Cause, now.Source
 		}
+		forgetVolatile(m, e)
 		forgetGone(ctx, m, e)
 		e.Starts, e.needs = starts(m, e)
 	}
-	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Level, e.Starts, e.needs, e.cause, e.nested}, nil)
+	told, err := fromRoot(ctx, m.core, ended{e.Source, e.Version, e.Iteration, e.Saved, e.Level, e.Starts, e.needs, e.cause, e.nested}, nil)
 	if err != nil {
 		return err
 	}
-	e.Source, e.Version, e.Iteration, e.Level = told.Source, told.Version, told.Iteration, told.Level
+	e.Source, e.Version, e.Iteration, e.Saved, e.Level = told.Source, told.Version, told.Iteration, told.Saved, told.Level
 	e.Starts, e.needs, e.cause, e.nested = told.Starts, told.Needs, told.Cause, told.Nested
 	m.line.end = e.cause
 	m.answerEnd(e.cause, e.Saved, e.Level)
@@ -304,6 +305,7 @@ type ended struct {
 	Source    string
 	Version   uint64
 	Iteration int64
+	Saved     bool
 	Level     storage.Levels
 	Starts    int
 	Needs     string
@@ -325,6 +327,24 @@ func (m *meetings) newEnd(d *demand.Demanded) *DeadlineError {
 	}
 	e.nested = e.Version == 0 && m.line.firstStageStored()
 	return e
+}
+
+// forgetVolatile has the error name no version that is in memory alone, which ends with the job: the newest one in files, or none.
+func forgetVolatile(m *meetings, e *DeadlineError) {
+	if !e.Level.MemoryAlone() {
+		return
+	}
+	e.id, e.Version, e.Iteration, e.Saved, e.Level = storage.ID{}, 0, NoIteration, false, 0
+	for _, v := range slices.Backward(m.line.stored.All()) {
+		if onNode := v.Reached.On(storage.TierNode); v.Home || onNode != 0 {
+			e.id, e.Version, e.Iteration = v.ID, v.ID.Version, v.Header.Iteration
+			if !v.Home {
+				e.Level = onNode
+			}
+			return
+		}
+	}
+	e.nested = m.line.firstStageStored()
 }
 
 // forgetGone has the error name no version that somebody has deleted meanwhile: the newest one that is still there, or none. It
