@@ -64,26 +64,33 @@ func storeLast(ctx context.Context, m *meetings, write func(context.Context) err
 // tryLastAgain reports whether what has failed of the last version is worth another try: it may succeed then, and there is time for it. It is collective.
 func tryLastAgain(ctx context.Context, m *meetings, try int, failed error) (again bool, err error) {
 	if m.root() && try < lastTries && mayPass(failed) {
-		left, pause, limited, done := time.Duration(math.MaxInt64), time.Duration(0), ctx, func() {}
-		if end := lastEnd(m, nil); end != nil && !end.Deadline.IsZero() { // craft halt names none
-			left = end.Remains(time.Now())
-		} else {
-			limited, done = m.point.UntilEnd(ctx) // what is left when a deadline comes is for the try
-		}
-		spare := left - 2*m.needs().Cost
-		if try == lastTries-1 {
-			pause = min(lastPause, left/10, spare)
-		}
-		if again = spare > 0; again {
-			m.log.Warn("the last version is not stored as it is to be, and is tried again", "error", failed, "pause", pause)
-			select {
-			case <-time.After(pause):
-			case <-limited.Done():
+		spare := func() time.Duration { return timeLeft(m) - 2*m.needs().Cost }
+		if again = spare() > 0; again {
+			m.log.Warn("the last version is not stored as it is to be, and is tried again", "error", failed)
+			if try == lastTries-1 {
+				pauseBeforeLast(ctx, m, min(lastPause, spare()/2))
+				again = spare() > 0
 			}
 		}
-		done()
 	}
 	return fromRoot(ctx, m.core, again, nil)
+}
+
+// pauseBeforeLast waits, for a tenth of what is left at most: the end may be asked for meanwhile, or its deadline come nearer.
+func pauseBeforeLast(ctx context.Context, m *meetings, pause time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, pause)
+	defer stop()
+	limited, done := m.point.Pause(ctx)
+	defer done()
+	<-limited.Done()
+}
+
+// timeLeft is how long the job has: without limit where nobody has asked for its end, or craft halt has, which names no deadline.
+func timeLeft(m *meetings) time.Duration {
+	if end := lastEnd(m, nil); end != nil && !end.Deadline.IsZero() {
+		return end.Remains(time.Now())
+	}
+	return math.MaxInt64
 }
 
 // lasting is what another try meets, too.

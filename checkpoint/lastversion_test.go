@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -221,34 +222,31 @@ func TestLastVersionInTheTimeThatThePauseLeaves(t *testing.T) {
 	})
 }
 
-// A pause that nothing limits is over when a deadline comes.
-func TestLastVersionWhenADeadlineComes(t *testing.T) {
-	for _, halted := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			p, over := demand.NewLocal(), time.Now().Add(50*time.Millisecond)
-			cp := storedOnce(t, p, func() error {
-				if time.Now().Before(over) {
-					return syscall.EIO
+// A deadline that comes nearer while it waits for the last try is kept, too: it waits for a tenth of that, and tries only with time for it.
+func TestLastVersionBeforeANearerDeadline(t *testing.T) {
+	for _, halted := range []bool{true, false} { // false: nobody has asked for the end before
+		for left, saved := range map[time.Duration]uint64{3 * time.Second: 1, time.Second: 0} { // what a version takes is guessed: a second
+			synctest.Test(t, func(t *testing.T) {
+				p, began := demand.NewLocal(), time.Now()
+				cp := storedOnce(t, p, func() error {
+					if time.Since(began) < 200*time.Millisecond {
+						return syscall.EIO
+					}
+					return nil
+				})
+				defer func() { require.NoError(t, cp.Close()) }()
+				time.AfterFunc(100*time.Millisecond, func() { p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: left}) })
+				last := cp.Finish
+				if halted {
+					p.Ask(demand.Demand{Cause: demand.Halt, Source: "craft halt", Left: demand.NoLimit})
+					last = func(ctx context.Context, iter int) error { return cp.UpdateAndWrite(ctx, iter, 1) }
 				}
-				return nil
+				err := last(t.Context(), 1)
+				require.LessOrEqual(t, time.Since(began), 100*time.Millisecond+left/10, "%v: %v", left, err)
+				require.EqualValues(t, saved, cp.Stats().VersionsWritten-1, "%v: %v", left, err)
+				require.EqualValues(t, 2, cp.Stats().VersionsFailed, "%v: %v", left, err)
 			})
-			time.AfterFunc(100*time.Millisecond, func() {
-				p.Ask(demand.Demand{Cause: demand.Deadline, Source: "SIGTERM", Left: time.Second})
-			})
-			begun := time.Now()
-			if halted {
-				p.Ask(demand.Demand{Cause: demand.Halt, Source: "craft halt", Left: demand.NoLimit})
-				var d *DeadlineError
-				require.ErrorAs(t, cp.UpdateAndWrite(t.Context(), 1, 1), &d)
-				require.True(t, d.Saved, "%v", d)
-				require.Equal(t, ExitHalted, ExitCode(d))
-			} else {
-				require.NoError(t, cp.Finish(t.Context(), 1))
-			}
-			require.Equal(t, 100*time.Millisecond, time.Since(begun))
-			require.EqualValues(t, 2, cp.Stats().VersionsFailed)
-			require.NoError(t, cp.Close())
-		})
+		}
 	}
 }
 

@@ -23,6 +23,11 @@ func (p *Point) UntilEnd(ctx context.Context) (limited context.Context, done fun
 	return p.limit(ctx, func(time.Duration) time.Duration { return 0 })
 }
 
+// Pause is a context for what waits before it tries again: of the time that is left until the deadline of the end a tenth at most.
+func (p *Point) Pause(ctx context.Context) (limited context.Context, done func()) {
+	return p.limit(ctx, func(left time.Duration) time.Duration { return left / 10 })
+}
+
 // limit is a context that ends after a part of what is left until the deadline of the end, if that is asked for.
 func (p *Point) limit(ctx context.Context, part func(left time.Duration) time.Duration) (limited context.Context, done func()) {
 	if p == nil {
